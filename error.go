@@ -50,6 +50,9 @@ const (
 	Declined            = fault.Declined
 	Expired             = fault.Expired
 	Asked               = fault.Asked
+	NoSuchFile          = fault.NoSuchFile
+	FileDamaged         = fault.FileDamaged
+	Leased              = fault.Leased
 	Internal            = fault.Internal
 )
 

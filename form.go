@@ -89,6 +89,10 @@ type Answer struct {
 	Revision uint64                        `json:"revision,omitempty"`
 	Values   map[string]capabilities.Value `json:"values,omitempty"`
 	Texts    []FieldText                   `json:"texts,omitempty"`
+
+	// Narrow has the facets to which the references in fields are narrowed, by the names of these fields. The asker gets no more
+	// than that.
+	Narrow map[string]capabilities.Facet `json:"narrow,omitempty"`
 }
 
 // Decision is a decision on one approval, as an answer to its form. Digest is of the call that was shown: an approval of

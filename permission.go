@@ -75,6 +75,17 @@ func (p *Permission) IsSameCall(o *Permission) bool {
 	return p.Tool == o.Tool && p.Folder == o.Folder && p.Input == o.Input
 }
 
+// useOf begins the tool of a permission for the use of a resource, which the resource asks for and names who uses it as its part.
+const useOf = "use "
+
+// Caller returns who makes a call, if the asker is the resource that is used: "" for any other call. Uses of several are never decided as one.
+func (p *Permission) Caller() string {
+	if strings.HasPrefix(p.Tool, useOf) {
+		return p.Part
+	}
+	return ""
+}
+
 // appendParts writes texts so that no two lists of them are written alike.
 func appendParts(w io.Writer, parts ...string) {
 	for _, part := range parts {

@@ -108,6 +108,13 @@ func (a *accounts) head(id capabilities.ID) capabilities.ID {
 	}
 }
 
+// headOf returns the agent whose account an agent shares.
+func (a *accounts) headOf(id capabilities.ID) capabilities.ID {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.head(id)
+}
+
 // family calls fn for an agent and all known agents below it. The caller has the lock.
 func (a *accounts) family(id capabilities.ID, fn func(capabilities.ID, *account)) {
 	if k := a.known[id]; k != nil {

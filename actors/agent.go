@@ -85,7 +85,7 @@ func statusOf(s *mailbox.State) view.AgentStatus {
 	status := view.AgentStatus{
 		ID: s.ID, Title: p.Title, Kind: string(p.Kind), Status: p.Status, Error: p.Error, Labels: maps.Clone(p.Labels), Pending: []view.PendingPermission{},
 		Queued: s.Runs.Queued(), Asks: int(s.Summary().Open), Created: p.Created, Updated: p.Updated, Node: s.ID.Node,
-		Version: s.Version, Host: p.Host, Maker: p.By, Of: p.Of, Ended: p.Status == mailbox.Closed && !p.Archived,
+		Version: s.Version, Host: p.Host, Maker: p.By, Of: p.Of, Ended: p.Status == mailbox.Closed && !p.Archived, Stopped: s.Runs.Held(),
 	}
 	status.AwayFrom, status.AwayUntil = s.StandIns.Absence()
 	if status.Labels == nil {
@@ -130,6 +130,7 @@ func firstRunes(text string, most int) string {
 func present(n *Node, s view.AgentStatus) view.AgentStatus {
 	s = s.At(n.now())
 	s.Held = s.Runtime != "" && n.supervisor.isHeld()
+	s.Settle()
 	return s
 }
 

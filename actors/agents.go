@@ -13,6 +13,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/events"
 	"parley/mailbox"
 	"parley/persistence"
 )
@@ -97,7 +98,7 @@ func (as Agents) Page(ctx context.Context, f view.AgentFilter, after string, lim
 		if err != nil {
 			return nil, err
 		}
-		if f.Matches(s) {
+		if f.Matches(s) && isListed(s) {
 			list = append(list, s)
 		}
 	}
@@ -110,6 +111,11 @@ func (as Agents) Page(ctx context.Context, f view.AgentFilter, after string, lim
 		list[i] = present(as.agent.node, s).For(as.agent.id, seen.names[s.ID])
 	}
 	return list, nil
+}
+
+// isListed reports whether a status is that of an agent. That of a resource is listed only while it asks about uses of it.
+func isListed(s view.AgentStatus) bool {
+	return s.Kind != string(events.ResourceKind) || len(s.Pending) > 0
 }
 
 // behind returns the index entries of the node's agents in a visibility whose IDs are behind a ULID, oldest first.
@@ -187,7 +193,7 @@ func (w *AgentWatch) Next(ctx context.Context) ([]view.AgentChange, error) {
 		if !w.only.IsZero() && s.ID != w.only || !seen.includes(s.ID) {
 			continue
 		}
-		picked, before := w.filter.Matches(s), w.told[s.ID]
+		picked, before := w.filter.Matches(s) && isListed(s), w.told[s.ID]
 		if !picked && before == (told{}) || s.Version < before.version || before == (told{s.Version, s.Error}) {
 			continue
 		}

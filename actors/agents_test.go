@@ -58,6 +58,7 @@ func folded(t *testing.T, n *Node) map[string]view.AgentStatus {
 		}
 		status := statusOf(s)
 		status.Version = 0
+		status.Settle()
 		all[id.String()] = status
 	}
 	return all

@@ -12,6 +12,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
+	"parley/mailbox/rule"
 )
 
 // Approve asks for a permission. It returns when the question is on disk, or a standing rule's use is; AwaitApproval waits
@@ -116,6 +117,42 @@ func (rs Rules) List(ctx context.Context) ([]view.Rule, error) {
 		}
 		return all, nil
 	})
+}
+
+// Make adds a standing rule for an agent that this one is the host of, from an approval that was decided: the rule of its offer with
+// an ID, "" for that of the very call. It ends at a time, 0 for never. The rule has no ID if there was one that says the same.
+func (rs Rules) Make(ctx context.Context, agent *Agent, form capabilities.ID, offer string, allow bool, until capabilities.Time) (view.TriedRule, error) {
+	made := view.TriedRule{Allow: allow}
+	m, err := agent.Message(ctx, capabilities.FormID(form))
+	switch {
+	case err != nil:
+		return made, err
+	case m.Permission == nil || !m.Sent:
+		return made, parley.Refuse(parley.InvalidArgument, "%s is no approval that the agent asked for", form)
+	case m.Outcome == nil:
+		return made, parley.Refuse(parley.InvalidArgument, "the approval is still to be decided").WithHint("decide it with always or never")
+	case !mailbox.MayMakeRule(m.Fields):
+		return made, parley.Refuse(parley.NotPermitted, "no rule is made of a call that several decide, or of another node")
+	}
+	covers, err := mailbox.Offered(m.Permission, offer)
+	if err != nil {
+		return made, err
+	}
+	made.Tool, made.Words = m.Permission.Tool, rule.Words(&covers)
+	made.Rule, err = rs.add(ctx, agent, mailbox.AddRule{Tool: made.Tool, Covers: covers, Allow: allow, Until: until, Form: form})
+	return made, err
+}
+
+// add adds a standing rule, and returns its ID: zero if there was one that says the same.
+func (rs Rules) add(ctx context.Context, agent *Agent, c mailbox.AddRule) (capabilities.ID, error) {
+	c.By = rs.agent.id
+	evs, err := call(ctx, agent, decide{c})
+	if err == nil && len(evs) == 1 {
+		if added, ok := evs[0].(*events.RuleAdded); ok {
+			return added.Rule, nil
+		}
+	}
+	return capabilities.ID{}, err
 }
 
 // Limit has a standing rule of an agent that this one is the host of end at a time.

@@ -174,7 +174,11 @@ func (m *acceptItem) handle(b *mailboxActor) {
 		m.line.Refuse()
 	}
 	if parley.CodeOf(err) == parley.QuotaExceeded {
-		m.node.accounts.fill(m.from, m.item.To)
+		payer := m.from
+		if d, ok := c.(mailbox.AcceptDelivery); ok {
+			payer = d.Payer()
+		}
+		m.node.accounts.fill(payer, m.item.To)
 	}
 	if err = acknowledge(b, m.from, m.item, err); err != nil {
 		breakLine(m.node, m.line, m.from, err)
@@ -350,7 +354,8 @@ func notifyRemoteWaiters(b *mailboxActor, rs []ack) {
 	for _, r := range rs {
 		forward := r.Item.Kind == events.OutboxForward
 		answer := r.Item.Kind == events.OutboxAnswer || r.Item.Kind == events.OutboxWithdrawal
-		if !forward && (!answer || r.Refused == "") {
+		revoked := r.Item.Kind == events.OutboxRevocation && r.Item.To == b.state.Grants.Grant(r.Item.Subject).Target
+		if !forward && !revoked && (!answer || r.Refused == "") {
 			continue
 		}
 		for _, w := range b.node.remoteAcks.take(formKey{b.reg.id, r.Item.Subject}) {

@@ -111,7 +111,7 @@ func ExampleRequests_Resolve() {
 	if _, err := fae.Requests().Send(ctx, parley.Request{To: "HOST", Text: "a worker, please", Name: "helper"}); err != nil {
 		log.Fatal(err)
 	}
-	if _, err := host.Requests().Resolve(ctx, capabilities.FormNumber(0), "worker"); err != nil {
+	if _, err := host.Requests().Resolve(ctx, capabilities.FormNumber(0), "worker", capabilities.Facet{}); err != nil {
 		log.Fatal(err)
 	}
 	_, err := fae.Send(ctx, "helper", "hello")

@@ -84,6 +84,7 @@ func TestMessageOrderSurvivesDiskFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := disktest.Mount(t)
+			unindexed(t, d, "state")
 			n := openWith(t, Options{Folder: filepath.Join(d.Path(), "state"), Name: "n", Peers: "127.0.0.1:0"})
 			fred := guest(t, n, "fred")
 			senders := make([]*messageSender, 16)
@@ -147,6 +148,7 @@ func TestMessageOrderSurvivesDiskFailures(t *testing.T) {
 func TestAcknowledgedFormIsNeverReportedMissing(t *testing.T) {
 	t.Parallel()
 	d := disktest.Mount(t)
+	unindexed(t, d, "state")
 	n := openWith(t, Options{Folder: filepath.Join(d.Path(), "state"), Name: "n"})
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -293,6 +295,7 @@ func TestNewNodeSurvivesPowerLoss(t *testing.T) {
 	d := disktest.Mount(t)
 	state := filepath.Join("a", "b", "state")
 	n := openWith(t, Options{Folder: filepath.Join(d.Path(), state)})
+	unindexed(t, d, state) // a new node makes its own folder, and the index some seconds later
 	if _, err := n.Host().Send(t.Context(), "SELF", "the first"); err != nil {
 		t.Fatal(err)
 	}
@@ -312,6 +315,7 @@ func TestNewNodeSurvivesPowerLoss(t *testing.T) {
 // TestOldFormsAreReadWhileTheDiskFails reads settled forms, which are no longer in memory, while nothing can be stored.
 func TestOldFormsAreReadWhileTheDiskFails(t *testing.T) {
 	d := disktest.Mount(t)
+	unindexed(t, d, "state")
 	n := openWith(t, Options{Folder: filepath.Join(d.Path(), "state"), Name: "n"})
 	fae := guest(t, n, "fae")
 	const forms = 3 * maxOld // more than are kept

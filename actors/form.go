@@ -439,11 +439,15 @@ func (m queueForward) handle(b *mailboxActor) (grant capabilities.Grant, err err
 }
 
 // Resolve answers a request with the agent's value at a path. It refuses other forms with NOT_A_REQUEST.
-func (rs Requests) Resolve(ctx context.Context, ref capabilities.FormRef, path string) (view.Outcome, error) {
+func (rs Requests) Resolve(ctx context.Context, ref capabilities.FormRef, path string, narrow capabilities.Facet) (view.Outcome, error) {
 	if _, err := call(ctx, rs.agent, checkRequest{ref}); err != nil {
 		return view.Outcome{}, err
 	}
-	return rs.agent.Answer(ctx, ref, parley.Answer{Texts: []events.FieldText{{Name: "value", Text: path}}})
+	answer := parley.Answer{Texts: []events.FieldText{{Name: "value", Text: path}}}
+	if !narrow.IsFull() {
+		answer.Narrow = map[string]capabilities.Facet{"value": narrow}
+	}
+	return rs.agent.Answer(ctx, ref, answer)
 }
 
 // Reject declines a request, as Decline does. It refuses other forms with NOT_A_REQUEST.

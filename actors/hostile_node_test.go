@@ -29,6 +29,8 @@ type hostileNode struct {
 	identity  *transport.Identity
 	transport *transport.Transport
 
+	serve func(peers.FilePacket) *peers.PiecePacket // nil answers nothing
+
 	mu       sync.Mutex
 	received []events.Event // in items from the victim, until awaitEvent takes them
 }
@@ -114,6 +116,14 @@ func (m *hostileNode) receive(_ context.Context, l transport.Packet) (transport.
 	if l.Kind == peers.KindAnnounce {
 		body, err := peers.WritePacket(peers.AddressPacket{Stamp: 1})
 		return peers.KindNoted, body, err == nil
+	}
+	if l.Kind == peers.KindFile {
+		want, err := peers.ReadPacket[peers.FilePacket](l.Body)
+		if err != nil || m.serve == nil {
+			return 0, nil, false
+		}
+		body, err := peers.WritePacket(m.serve(want))
+		return peers.KindPiece, body, err == nil
 	}
 	mail, err := peers.ReadPacket[peers.MailPacket](l.Body)
 	if err != nil {

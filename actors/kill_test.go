@@ -3,6 +3,7 @@ package actors
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -92,13 +93,15 @@ func TestKilledNodeKeepsAcknowledgedAnswers(t *testing.T) {
 	t.Logf("%d rounds: %d asks and %d answers acknowledged, none lost", rounds, len(asked), len(answered))
 }
 
-// runAndKillNode runs a node until it has printed a random number of acknowledged operations, kills it, and records them.
-func runAndKillNode(t *testing.T, folder string, asked, answered map[string]string) {
+// killNode runs this test's binary as the node that a variable of its environment stands for, and passes on the words of each
+// line that it prints. When heard first returns false or an error, it kills the process with SIGKILL. Lines that the process
+// printed before it ended still come. An error fails the test.
+func killNode(t *testing.T, variable, folder string, heard func(words []string) (goOn bool, err error)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), loadedNodeEnv+"="+folder)
+	cmd.Env = append(os.Environ(), variable+"="+folder)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -107,25 +110,44 @@ func runAndKillNode(t *testing.T, folder string, asked, answered map[string]stri
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines := bufio.NewScanner(out)
-	for left := 20 + rand.IntN(300); lines.Scan(); left-- {
-		if left == 0 {
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+	killed := false
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		goOn, err := heard(strings.Fields(lines.Text()))
+		if err != nil {
+			t.Errorf("the node says %q: %v", lines.Text(), err)
 		}
-		switch f := strings.Fields(lines.Text()); f[0] {
+		if killed || goOn && err == nil {
+			continue
+		}
+		killed = true
+		if err := cmd.Process.Kill(); err != nil {
+			t.Error(err)
+		}
+	}
+	if cmd.Wait() == nil || !killed {
+		t.Error("the node ended by itself")
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+// runAndKillNode runs a node until it has printed a random number of acknowledged operations, kills it, and records them.
+func runAndKillNode(t *testing.T, folder string, asked, answered map[string]string) {
+	t.Helper()
+	left := 20 + rand.IntN(300)
+	killNode(t, loadedNodeEnv, folder, func(words []string) (bool, error) {
+		switch words[0] {
 		case "asked":
-			asked[f[2]] = f[1]
+			asked[words[2]] = words[1]
 		case "answered":
-			answered[f[2]] = f[3]
+			answered[words[2]] = words[3]
 		default:
-			t.Fatal(lines.Text())
+			return false, errors.New("it has failed")
 		}
-	}
-	if cmd.Wait() == nil {
-		t.Fatal("the node ended by itself")
-	}
+		left--
+		return left >= 0, nil
+	})
 }
 
 func checkAfterKill(t *testing.T, folder string, asked, answered map[string]string) {

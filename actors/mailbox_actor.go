@@ -36,6 +36,7 @@ type mailboxActor struct {
 	// stored.
 	doubtful bool
 	fresh    bool // the state was just made from the log
+	unswept  bool // it was not looked whether those who have leases are archived
 	silent   bool // the run in it had no output
 
 	noted bool             // the newest note in the log is of this state
@@ -88,6 +89,8 @@ func (b *mailboxActor) Receive(ctx actor.Context) {
 	b.redeliverLocal()
 	b.reconcileRun()
 	b.expireForms()
+	expireLeases(b)
+	loseUses(b)
 	d.handle(b)
 	b.startNextRun()
 	if b.state != nil {
@@ -116,6 +119,11 @@ func (b *mailboxActor) expireForms() {
 	for _, n := range b.state.Mail.DueSchedules(b.node.now()) {
 		if _, err := b.decide(mailbox.FireSchedule{Schedule: n, Next: nextTime}); err != nil {
 			b.node.log.Warn("scheduled message not sent", "mailbox", b.reg.id.String(), "schedule", n, "error", err)
+		}
+	}
+	if b.state.Topic.IsDue(b.node.now()) {
+		if _, err := b.decide(mailbox.PostDigests{Gone: b.node.isArchived}); err != nil {
+			b.node.log.Warn("digests are not sent", "mailbox", b.reg.id.String(), "error", err)
 		}
 	}
 }
@@ -174,6 +182,7 @@ func (b *mailboxActor) load() error {
 	}
 	b.node.directory.recovered(b.reg.id)
 	b.state, b.saved, b.head = s, saved, 0
+	b.unswept = true
 	b.fresh, b.silent = true, wasSilent(b.node, s)
 	b.shown, b.alone = statusOf(s), b.reg.id == b.node.host && isAlone(s)
 	b.old = lendTo(b)
@@ -184,7 +193,7 @@ func (b *mailboxActor) load() error {
 		b.node.accounts.remember(s)
 	}
 	m, _ := b.node.journal.Mailbox(b.reg.id)
-	b.noted = m.Note == noteOf(b.shown, b.node.host, b.alone)
+	b.noted = m.Note == noteOf(b.shown, b.node.host, b.alone, s.Files.Any())
 	b.openAccount()
 	b.redeliver = true
 	announceOutbox(b)
@@ -261,6 +270,7 @@ func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event, more ..
 		b.announce(noted)
 	}
 	b.announce(evs)
+	b.notifyTouched(len(noted) + len(evs))
 	b.publishStatus(shown)
 	return nil
 }
@@ -276,7 +286,7 @@ func (b *mailboxActor) note(before uint64) string {
 		b.shown = statusOf(b.state)
 	}
 	b.noted, b.alone = true, alone
-	return noteOf(b.shown, b.node.host, alone)
+	return noteOf(b.shown, b.node.host, alone, b.state.Files.Any())
 }
 
 func (b *mailboxActor) apply(recorded []events.Recorded) {
@@ -301,6 +311,9 @@ func (b *mailboxActor) announce(evs []events.Event) {
 		}
 		if p, ok := e.(*events.MessagePosted); ok {
 			b.notifyAsked(p.Thread)
+		}
+		if number := leaseChanged(e); number != 0 {
+			b.release(func(error) { b.node.leases.notify(leaseKey{b.reg.id, number}, none{}) })
 		}
 		if form, by := voteOf(e); by == b.reg.id {
 			b.notifyVoter(form)

@@ -352,7 +352,7 @@ func TestRevocationCoversDerivedGrants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Host().Requests().Resolve(t.Context(), capabilities.FormID(asked.Form), "worker"); err != nil {
+	if _, err := n.Host().Requests().Resolve(t.Context(), capabilities.FormID(asked.Form), "worker", capabilities.Facet{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := fae.Send(t.Context(), "helper", "hello"); err != nil {

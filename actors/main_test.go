@@ -22,6 +22,15 @@ func TestMain(m *testing.M) {
 	if folder := os.Getenv(promptNodeEnv); folder != "" {
 		runPromptNode(folder)
 	}
+	if folder := os.Getenv(leasingNodeEnv); folder != "" {
+		runLeasingNode(folder)
+	}
+	if folder := os.Getenv(postingNodeEnv); folder != "" {
+		runPostingNode(folder)
+	}
+	if folder := os.Getenv(usingNodeEnv); folder != "" {
+		runUsingNode(folder)
+	}
 	if folder := os.Getenv(offeringNodeEnv); folder != "" {
 		runOfferingNode(folder)
 	}

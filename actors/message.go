@@ -44,9 +44,32 @@ func (m postMessage) handle(b *mailboxActor) (pending[view.Sent], error) {
 	if err != nil {
 		return pending[view.Sent]{}, err
 	}
-	sent := view.Sent{Message: e.Message, Number: e.Number}
+	sent := view.Sent{Message: e.Message, Number: e.Number, Queued: e.To != b.reg.id && b.node.works(e.To)}
 	sent.Given, sent.Plain = messagetext.References(m.command.Text, e.Text)
-	return pending[view.Sent]{sent, nodesTo(b, e.To)}, nil
+	v := b.viewer()
+	sent.Recipients = v.recipients(e.Recipients)
+	if m.command.All {
+		rest, err := recalled(b.old, func() ([]events.Recipient, error) { return m.missed(b) })
+		if err != nil {
+			return pending[view.Sent]{}, err
+		}
+		sent.NotTo = v.recipients(rest)
+	}
+	waits := nodesTo(b, e.To)
+	for i := 1; i < len(e.Recipients); i++ {
+		waits = append(waits, nodesTo(b, e.Recipients[i].Agent)...)
+	}
+	return pending[view.Sent]{sent, waits}, v.absent
+}
+
+// missed returns those whom a reply to all does not go to.
+func (m postMessage) missed(b *mailboxActor) ([]events.Recipient, error) {
+	parent, err := b.state.Mail.Find(m.command.Reply)
+	if err != nil {
+		return nil, err
+	}
+	_, rest, err := b.state.Others(parent, b.node.now())
+	return rest, err
 }
 
 // Adopt binds a name to what a message carries under an edge; an empty name is the edge's.

@@ -69,7 +69,7 @@ func (m createAgent) handle(b *mailboxActor) (id capabilities.ID, err error) {
 		}
 	}
 	status := statusOf(child)
-	section.Summary, section.Note = child.Summary(), noteOf(status, b.node.host, false)
+	section.Summary, section.Note = child.Summary(), noteOf(status, b.node.host, false, false)
 	if err := b.commit(now, evs, section); err != nil {
 		return id, err
 	}
@@ -179,7 +179,10 @@ func (n Names) Grants(ctx context.Context) ([]view.Granted, error) {
 
 // Revoke revokes a grant and all grants derived from it.
 func (n Names) Revoke(ctx context.Context, grant capabilities.ID) error {
-	return n.agent.do(ctx, mailbox.RevokeCapability{Grant: grant})
+	if err := n.agent.do(ctx, mailbox.RevokeCapability{Grant: grant}); err != nil {
+		return err
+	}
+	return revokeAtHome(ctx, n.agent, grant)
 }
 
 // Names are what an agent holds, by name, and what it has given to others.

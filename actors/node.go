@@ -24,7 +24,6 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
-	"parley/internal/fair"
 	"parley/internal/natsauth"
 	"parley/mailbox"
 	"parley/persistence"
@@ -44,12 +43,14 @@ type Node struct {
 	latest  atomic.Int64 // the latest time given out, in milliseconds
 
 	registry *registry
-	turns    *fair.Queue[capabilities.ID] // of guests, for listings
+	turns    *turns // of guests, for listings
 
 	ended      waiters[formKey, result[view.Outcome]]        // the ends of forms
 	remoteAcks waiters[formKey, error]                       // acks of answers, by form, and of forwards, by grant
 	changed    waiters[capabilities.ID, none]                // changes of mailboxes; of any token, for the zero ID
+	touched    waiters[messageKey, none]                     // changes of messages
 	finished   waiters[capabilities.ID, result[view.Finish]] // the ends of agents' work
+	leases     waiters[leaseKey, none]                       // leases that are held now, or have ended
 	outputs    waiters[capabilities.ID, none]                // the output of programs
 
 	hostAliases hostAliasCache
@@ -60,6 +61,8 @@ type Node struct {
 	scheduler *scheduler
 	snapshots *snapshots
 	searches  *searches
+	files     *fileStore
+	resources *resources
 	archive   *Archive
 	schemas   *schemaCache
 	accounts  *accounts
@@ -129,6 +132,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	n.snapshots = newSnapshots(n)
 	n.archive = &Archive{node: n}
 	n.searches = newSearches(n)
+	n.files, n.resources = newFileStore(n), newResources(n)
 	if err := n.start(key); err != nil {
 		return nil, errors.Join(err, n.Close(ctx))
 	}
@@ -153,6 +157,10 @@ func (n *Node) start(key nkeys.KeyPair) (err error) {
 	n.spawnRoot()
 	n.tasks.Go(n.snapshots.run)
 	n.tasks.Go(n.searches.run)
+	if err := n.files.open(); err != nil {
+		return err
+	}
+	n.tasks.Go(n.files.run)
 	if n.lease != nil {
 		n.tasks.Go(n.watchLease)
 	}

@@ -32,6 +32,7 @@ const (
 	noteHasMore              // a noteMore follows
 	noteAlone                // of the node's host: it has no peers, invitations and quotas
 	noteEnded                // of a closed agent: it is a session that has ended, and not archived
+	noteHasFiles             // its mailbox refers to files, or did
 )
 
 // noteStatuses are the statuses by their numbers. Any other is in noteMore.
@@ -53,6 +54,7 @@ type noteMore struct {
 	Policy       string
 	AwayFrom     capabilities.Time
 	AwayUntil    capabilities.Time
+	Stopped      bool
 }
 
 // isAlone reports whether a host's mailbox has nothing that concerns other nodes or quotas.
@@ -78,15 +80,18 @@ func (n *Node) isArchived(id capabilities.ID) bool {
 }
 
 // noteOf encodes the status of an agent of a node with a host.
-func noteOf(s view.AgentStatus, host capabilities.ID, alone bool) string {
+func noteOf(s view.AgentStatus, host capabilities.ID, alone, files bool) string {
 	var flags byte
+	if files {
+		flags |= noteHasFiles
+	}
 	if alone && s.ID == host {
 		flags |= noteAlone
 	}
 	if s.Ended {
 		flags |= noteEnded
 	}
-	rest := s.Error != "" || len(s.Pending) > 0 || s.Queued > 0 || len(s.Cut) > 0 || s.Runtime != "" || s.User != "" || len(s.Wrap) > 0 || s.Policy != "" || s.AwayUntil != 0 || !s.Of.IsZero()
+	rest := s.Error != "" || len(s.Pending) > 0 || s.Queued > 0 || len(s.Cut) > 0 || s.Runtime != "" || s.User != "" || len(s.Wrap) > 0 || s.Policy != "" || s.AwayUntil != 0 || !s.Of.IsZero() || s.Stopped
 	switch events.AgentKind(s.Kind) {
 	case events.Host:
 		flags |= noteIsHost
@@ -136,7 +141,7 @@ func noteOf(s view.AgentStatus, host capabilities.ID, alone bool) string {
 func appendMore(b []byte, s view.AgentStatus, flags byte) string {
 	more := noteMore{
 		Error: s.Error, Pending: s.Pending, Calls: s.More, Queued: s.Queued, Cut: s.Cut, Runtime: s.Runtime, User: s.User, Wrap: s.Wrap, Policy: s.Policy,
-		AwayFrom: s.AwayFrom, AwayUntil: s.AwayUntil, Of: s.Of,
+		AwayFrom: s.AwayFrom, AwayUntil: s.AwayUntil, Of: s.Of, Stopped: s.Stopped,
 	}
 	if k := events.AgentKind(s.Kind); k != events.Host && k != events.Guest {
 		more.Kind = s.Kind
@@ -229,7 +234,7 @@ func (m *noteMore) fill(s *view.AgentStatus, r noteReader) {
 		s.Pending = m.Pending
 	}
 	s.More, s.Error, s.Queued, s.Cut, s.Runtime, s.User, s.Wrap, s.Policy = m.Calls, m.Error, m.Queued, m.Cut, m.Runtime, m.User, m.Wrap, m.Policy
-	s.AwayFrom, s.AwayUntil, s.Of = m.AwayFrom, m.AwayUntil, m.Of
+	s.AwayFrom, s.AwayUntil, s.Of, s.Stopped = m.AwayFrom, m.AwayUntil, m.Of, m.Stopped
 }
 
 // mayMatch reports whether a filter may pick the agent of a note. It is far cheaper than the decoding of the note.

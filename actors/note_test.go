@@ -30,7 +30,7 @@ func TestNoteHasTheStatus(t *testing.T) {
 		{ID: id(6), Node: node, Kind: "guest", Status: "idle", Labels: map[string]string{}, Pending: none, Host: host, AwayFrom: 5, AwayUntil: 1 << 41},
 		{ID: id(5), Node: node, Kind: "other", Status: "running", Labels: map[string]string{}, Pending: none, Host: id(5)},
 	} {
-		note := noteOf(want, host, want.ID == host)
+		note := noteOf(want, host, want.ID == host, false)
 		got, err := statusByNote(want.ID, host, persistence.Mailbox{Note: note, Summary: events.Summary{Open: uint32(want.Asks)}})
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, %v; want %+v", got, err, want)

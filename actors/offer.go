@@ -97,6 +97,11 @@ func (a *Agent) Offer(ctx context.Context, c mailbox.OfferMessages) ([]uint64, e
 	return evs[0].(*events.MessagesOffered).Numbers, nil
 }
 
+// OfferToEach has each of some readers be offered all mail from now on: see mailbox.OfferToEach.
+func OfferToEach(ctx context.Context, a *Agent, readers []capabilities.ID) error {
+	return a.do(ctx, mailbox.OfferToEach{Readers: readers})
+}
+
 // Offers returns the offers to a reader that have no proof, oldest first.
 func (a *Agent) Offers(ctx context.Context, reader capabilities.ID) ([]mailbox.Offer, error) {
 	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) ([]mailbox.Offer, error) {
@@ -109,6 +114,13 @@ func (a *Agent) Show(ctx context.Context, c mailbox.ShowMessages) error { return
 
 // Handle records what a reader did with messages: see mailbox.HandleMessages.
 func (a *Agent) Handle(ctx context.Context, c mailbox.HandleMessages) error { return a.do(ctx, c) }
+
+// RepeatNotice records that a notice of an agent's mail reaches a reader again, and reports whether it may: see
+// mailbox.RepeatNotice.
+func RepeatNotice(ctx context.Context, a *Agent, c mailbox.RepeatNotice) (bool, error) {
+	evs, err := call(ctx, a, decide{c})
+	return len(evs) > 0, err
+}
 
 // Return ends offers to a reader that were not shown: see mailbox.ReturnOffers.
 func (a *Agent) Return(ctx context.Context, c mailbox.ReturnOffers) error { return a.do(ctx, c) }

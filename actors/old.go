@@ -36,7 +36,6 @@ type oldMail struct {
 	lent         map[uint64]*mailbox.Message
 	detached     bool                         // it is no actor's, and takes no turns
 	turn         *fair.Place[capabilities.ID] // that the mailbox has; nil for none
-	began        uint64                       // the position of the log when the turn began
 }
 
 // lendTo returns the old mail of a mailbox whose state is new.
@@ -249,7 +248,7 @@ func (o *oldMail) views(numbers []uint64) ([]view.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	show := newViewer(o.state, o.node.secrets)
+	show := newViewer(o.state, o.node)
 	all := make([]view.Message, 0, len(messages))
 	for _, m := range messages {
 		e, err := recalled(o, func() (view.Message, error) { return show.envelope(m) })
@@ -415,7 +414,7 @@ func mayShow(f view.MessageFilter, l mailbox.Listed) bool {
 		return l.Snoozed // no more is known of it
 	case f.Overdue:
 		return !l.Form
-	case f.Open && !l.Open, f.Notes && l.Form:
+	case f.Open && !l.Open, f.Notes && l.Form, f.Forms && !l.Form, f.Settled && (!l.Form || l.Open):
 		return false
 	case f.Pending:
 		return l.Open && l.Received && (f.All || !l.Dismissed && !l.Snoozed)

@@ -97,7 +97,10 @@ func TestOutputFollowerIsWoken(t *testing.T) {
 	prompt(t, a, "go")
 	var text string
 	for cursor := uint64(0); !strings.HasSuffix(text, "two"); {
-		pieces, err := a.Output().Await(t.Context(), cursor, 10)
+		if last, err := a.Output().Beyond(t.Context(), cursor); err != nil || last <= cursor {
+			t.Fatalf("woken at %d behind %d, %v", last, cursor, err)
+		}
+		pieces, err := a.Output().Since(t.Context(), cursor, 10)
 		if err != nil || len(pieces) == 0 {
 			t.Fatalf("got %v, %v", pieces, err)
 		}
@@ -115,8 +118,8 @@ func TestOutputFollowerIsWoken(t *testing.T) {
 	waitForFinish(t, a, view.FinishIdle)
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if pieces, err := a.Output().Await(ended, math.MaxUint32, 10); err != nil || len(pieces) != 0 {
-		t.Errorf("a cancelled call gets %v, %v", pieces, err)
+	if last, err := a.Output().Beyond(ended, math.MaxUint32); err != nil || last != math.MaxUint32 {
+		t.Errorf("a cancelled call gets %d, %v", last, err)
 	}
 }
 

@@ -46,6 +46,21 @@ func (p *cutRun) promise(what string, check func(t *testing.T, n *Node, left str
 	p.promised = append(p.promised, cutPromise{p.disk.Position(), what, check})
 }
 
+// unindexed has a node in a folder of the disk keep no index for searching. SQLite maps a file of it into memory, and a process
+// that reads such memory of a disk that it serves itself can wait for ever: it may stop the process for collecting garbage at
+// the same time. The file is a folder with something in it, which can be neither opened nor removed.
+func unindexed(t *testing.T, d *disktest.Disk, folder string) {
+	t.Helper()
+	in := filepath.Join(d.Path(), folder, indexFile)
+	err := os.MkdirAll(in, 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(in, "none"), nil, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // guestOf returns an agent of a node that was opened again.
 func guestOf(t *testing.T, n *Node, name string) (*Agent, error) {
 	t.Helper()
@@ -227,6 +242,7 @@ func TestPowerCutsOfANode(t *testing.T) {
 	t.Parallel()
 	p := &cutRun{t: t, disk: disktest.Mount(t)}
 	p.disk.Record()
+	unindexed(t, p.disk, "state")
 	p.run()
 	if t.Failed() {
 		return
@@ -254,6 +270,7 @@ func TestNodeSurvivesReadAndRenameErrors(t *testing.T) {
 	t.Parallel()
 	p := &cutRun{t: t, disk: disktest.Mount(t)}
 	p.disk.Record()
+	unindexed(t, p.disk, "state")
 	o := Options{Folder: filepath.Join(p.disk.Path(), "state")}
 	n, err := Open(t.Context(), o)
 	if err != nil {

@@ -1,8 +1,8 @@
 package actors
 
 import (
-	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"parley/actors/view"
 	"parley/events"
@@ -130,38 +129,16 @@ func TestProgramsContinueAfterNodeIsKilled(t *testing.T) {
 // killWhenReady runs a node until it is ready, kills it, and returns the processes of its programs.
 func killWhenReady(t *testing.T, folder string) (processes []int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), programNodeEnv+"="+folder)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ready := false
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		switch event, rest, _ := strings.Cut(lines.Text(), " "); event {
+	killNode(t, programNodeEnv, folder, func(words []string) (bool, error) {
+		switch words[0] {
 		case "process":
-			pid, err := strconv.Atoi(rest)
-			if err != nil {
-				t.Fatal(err)
-			}
+			pid, err := strconv.Atoi(words[1])
 			processes = append(processes, pid)
+			return true, err
 		case "ready":
-			ready = true
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-		default:
-			t.Fatal(lines.Text())
+			return false, nil
 		}
-	}
-	if cmd.Wait() == nil || !ready {
-		t.Fatal("the node ended by itself")
-	}
+		return false, errors.New("it has failed")
+	})
 	return processes
 }

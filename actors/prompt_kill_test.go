@@ -1,12 +1,11 @@
 package actors
 
 import (
-	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -90,36 +89,16 @@ type acceptedPrompt struct {
 // runAndKillPromptNode runs a node, kills it once it has accepted some prompts, and returns those.
 func runAndKillPromptNode(t *testing.T, folder string) (all []acceptedPrompt) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), promptNodeEnv+"="+folder)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
 	left := 4 + rand.IntN(12)
-	for lines := bufio.NewScanner(out); lines.Scan(); left-- {
-		words := strings.Fields(lines.Text())
+	killNode(t, promptNodeEnv, folder, func(words []string) (bool, error) {
 		if words[0] != "accepted" {
-			t.Fatal(lines.Text())
+			return false, errors.New("it has failed")
 		}
 		message, err := capabilities.ParseFormRef(words[2])
-		if err != nil {
-			t.Fatal(err)
-		}
 		all = append(all, acceptedPrompt{agent: "prompted" + words[1], message: message, text: words[3]})
-		if left == 0 {
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if cmd.Wait() == nil {
-		t.Fatal("the node ended by itself")
-	}
+		left--
+		return left >= 0, err
+	})
 	return all
 }
 

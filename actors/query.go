@@ -405,13 +405,28 @@ type viewer struct {
 	secrets *keys.SecretBox
 	waiting map[*mailbox.Message]bool // what has not arrived, once it was asked for
 	absent  error                     // of a name that is not in memory
+
+	works func(capabilities.ID) bool // whether an agent's program is in a turn
 }
 
-func newViewer(s *mailbox.State, secrets *keys.SecretBox) *viewer {
-	return &viewer{state: s, secrets: secrets}
+func newViewer(s *mailbox.State, n *Node) *viewer {
+	return &viewer{state: s, secrets: n.secrets, works: n.works}
 }
 
-func (b *mailboxActor) viewer() *viewer { return newViewer(b.state, b.node.secrets) }
+func (b *mailboxActor) viewer() *viewer { return newViewer(b.state, b.node) }
+
+// works reports whether an agent of the node has a program that runs, or gets ready. A message to it waits until that turn ends.
+func (n *Node) works(id capabilities.ID) bool {
+	if id.Node != n.id {
+		return false
+	}
+	m, there := n.journal.Mailbox(id)
+	if !there {
+		return false
+	}
+	s, err := statusByNote(id, n.host, m)
+	return err == nil && s.Runtime != "" && (s.Status == mailbox.Running || s.Status == mailbox.Initializing)
+}
 
 // nameOf returns the agent's name for another. It notes a name that is not in memory.
 func (v *viewer) nameOf(id capabilities.ID) string {
@@ -467,6 +482,20 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 	for _, r := range m.Receipts {
 		e.Receipts = append(e.Receipts, v.receipt(r))
 	}
+	arrived, waiting := v.state.Arrived(m)
+	for _, id := range append(arrived, waiting...) {
+		if slices.ContainsFunc(m.Receipts, func(r mailbox.Receipt) bool { return r.By == id }) {
+			continue
+		}
+		r := v.receipt(mailbox.Receipt{By: id, Reader: id, State: events.Delivered})
+		if r.Known = view.KnownByLog; slices.Contains(waiting, id) {
+			r.State = ""
+		}
+		e.Receipts = append(e.Receipts, r)
+	}
+	for i := range m.Unreached {
+		e.Unreached = append(e.Unreached, v.unreached(&m.Unreached[i]))
+	}
 	if m.Posted != nil {
 		e.Refused = m.Refused
 		v.message(&e, m.Posted)
@@ -488,9 +517,39 @@ func (v *viewer) receipt(r mailbox.Receipt) view.Receipt {
 	return shown
 }
 
+// recipients returns recipients as they are shown.
+func (v *viewer) recipients(all []events.Recipient) (shown []view.Recipient) {
+	for _, r := range all {
+		one := view.Recipient{Party: view.Party{ID: r.Agent, Name: v.nameOf(r.Agent)}}
+		if one.Name == "" {
+			one.Said = r.Name
+		}
+		shown = append(shown, one)
+	}
+	return shown
+}
+
+// unreached returns whom a message did not reach, as it is shown.
+func (v *viewer) unreached(e *events.MessageUnreached) view.Unreached {
+	shown := view.Unreached{
+		Recipient: v.recipients([]events.Recipient{{Agent: e.Agent, Name: e.Name}})[0], Why: e.Why, At: e.Date, By: e.By, ByName: v.nameOf(e.By), Known: view.KnownByLog,
+	}
+	if e.By.Node != v.state.ID.Node {
+		shown.Known = view.KnownByNode
+	}
+	return shown
+}
+
 func (v *viewer) message(e *view.Message, p *events.MessagePosted) {
 	e.Header = p.Header
+	e.Recipients, e.Late = v.recipients(p.Recipients), v.recipients(p.Late)
+	if p.Escalate != nil {
+		e.Escalate = &v.recipients([]events.Recipient{*p.Escalate})[0]
+	}
 	e.Text, e.Queued, e.Interrupted = mailbox.ShowText(p.Text), v.state.Runs.IsPrompt(e.Number), v.state.Runs.WasInterrupted(e.Number)
+	if e.Sent && !e.Received && e.Refused == "" && e.State.Rank() == 0 {
+		e.Queued = v.works(p.To)
+	}
 	for _, s := range p.Text {
 		if s.Edge == "" {
 			continue

@@ -117,8 +117,13 @@ func (b *mailboxActor) propose(c mailbox.Command, now capabilities.Time) ([]even
 		return evs, err
 	}
 	for _, e := range evs {
-		for _, to := range recipientsOf(e) {
-			if err := checkRecipient(b, to); err != nil {
+		all := recipientsOf(e)
+		for _, to := range all {
+			err := checkRecipient(b, to)
+			if err != nil && len(all) > 1 {
+				err = naming(b, to, err)
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -138,7 +143,16 @@ func recipientsOf(e events.Event) []capabilities.ID {
 		}
 		return to
 	case *events.MessagePosted:
-		return []capabilities.ID{e.To}
+		to := []capabilities.ID{e.To}
+		for i := 1; i < len(e.Recipients); i++ {
+			to = append(to, e.Recipients[i].Agent)
+		}
+		if e.Escalate != nil {
+			to = append(to, e.Escalate.Agent)
+		}
+		return to
+	case *events.MessageScheduled:
+		return append([]capabilities.ID{e.To}, e.Also...)
 	case *events.ForwardQueued:
 		return []capabilities.ID{e.To}
 	case *events.MemberSet:
@@ -151,6 +165,13 @@ func recipientsOf(e events.Event) []capabilities.ID {
 		}
 	}
 	return nil
+}
+
+// naming returns an error about one of several recipients with the agent's name for it.
+func naming(b *mailboxActor, to capabilities.ID, err error) error {
+	e := *parley.AsError(err)
+	e.Message = "to " + parley.Quoted(cmp.Or(b.viewer().nameOf(to), view.ShortID(to)), 80) + ": " + e.Message
+	return &e
 }
 
 // checkRecipient refuses mail that the recipient is known to refuse.
@@ -230,7 +251,7 @@ func (b *mailboxActor) account(evs []events.Event) {
 func (a *accounts) quotaed(from capabilities.ID, c mailbox.Command) mailbox.Command {
 	switch c := c.(type) {
 	case mailbox.AcceptDelivery:
-		c.Quotas = a.ofSender(from)
+		c.Quotas = a.ofSender(c.Payer())
 		return c
 	case mailbox.RemoteDelivery:
 		c.Quotas = a.ofSender(from)

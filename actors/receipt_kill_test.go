@@ -1,13 +1,11 @@
 package actors
 
 import (
-	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"strings"
 	"testing"
 
 	"parley"
@@ -169,30 +167,13 @@ func TestReceiptsSurviveKills(t *testing.T) {
 // runAndKillOfferingNode runs a node, and kills it once it has acknowledged some things, which it adds to those seen.
 func runAndKillOfferingNode(t *testing.T, folder string, seen map[string]acknowledgedMail) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), offeringNodeEnv+"="+folder)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
 	left := 30 + rand.IntN(200)
-	for lines := bufio.NewScanner(out); lines.Scan(); left-- {
-		words := strings.Fields(lines.Text())
+	killNode(t, offeringNodeEnv, folder, func(words []string) (bool, error) {
 		if words[0] == "failed" {
-			t.Fatal(lines.Text())
+			return false, errors.New("it has failed")
 		}
 		seen[words[1]+words[2]] = acknowledgedMail{words[1], words[2], words[0], words[3]}
-		if left == 0 {
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if cmd.Wait() == nil {
-		t.Fatal("the node ended by itself")
-	}
+		left--
+		return left >= 0, nil
+	})
 }

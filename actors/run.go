@@ -18,7 +18,7 @@ import (
 
 // startNextRun begins the next run of the agent's program, if a message waits for it. It is called after every message.
 func (b *mailboxActor) startNextRun() {
-	if b.state == nil || !b.state.Runs.HasProgram() || b.state.Runs.Queued() == 0 {
+	if b.state == nil || !b.state.Runs.HasProgram() || b.state.Runs.Queued() == 0 || b.state.Runs.Held() {
 		return
 	}
 	if err := b.startRun(mailbox.StartRun{}); err != nil {
@@ -226,6 +226,9 @@ func (as Agents) Archive(ctx context.Context, agent *Agent) error {
 	if err := stopped.wait(ctx, as.agent.node); err != nil {
 		return err
 	}
+	if err := errors.Join(LeasesOf(agent).EndAll(ctx), leaveTeams(ctx, agent)); err != nil {
+		return err
+	}
 	return awaitClosed(ctx, as.agent.node, left)
 }
 
@@ -237,6 +240,33 @@ func (m interruptRun) handle(b *mailboxActor) (*run, error) {
 		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host interrupts it")
 	}
 	return stopRun(b, mailbox.InterruptRun{By: m.by, Note: "the run was interrupted", Also: b.node.supervisor.formsOfRun(b.reg.id)})
+}
+
+// Hold has the program of an agent be started for no message until it is let go again. With held it ends the run that is under
+// way, and returns when the program has ended. The agent a is its host, its maker, or the agent itself.
+func (as Agents) Hold(ctx context.Context, agent *Agent, held bool) error {
+	stopped, err := call(ctx, agent, holdRuns{by: as.agent.id, held: held})
+	if err != nil {
+		return err
+	}
+	return stopped.wait(ctx, as.agent.node)
+}
+
+// holdRuns holds the agent's runs or lets them go. With held it ends the current one, as interruptRun does.
+type holdRuns struct {
+	by   capabilities.ID
+	held bool
+}
+
+func (m holdRuns) handle(b *mailboxActor) (*run, error) {
+	if m.by != b.reg.id && !b.state.Profile.ManagedBy(m.by) {
+		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host stops and starts it")
+	}
+	if !m.held {
+		_, err := b.decide(mailbox.HoldRuns{InterruptRun: mailbox.InterruptRun{By: m.by}})
+		return nil, err
+	}
+	return stopRun(b, mailbox.HoldRuns{InterruptRun: mailbox.InterruptRun{By: m.by, Note: "the agent was stopped", Also: b.node.supervisor.formsOfRun(b.reg.id)}, Held: true})
 }
 
 // archiveAgent archives the agent, and ends its run as interruptRun does.

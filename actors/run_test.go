@@ -86,6 +86,19 @@ func TestFailedRunReportsErrorAndNextStarts(t *testing.T) {
 	}
 }
 
+// TestSecretsAreStruckOutOfWhatIsKept has a program fail with a secret in its last lines: the log, which is kept for ever, has the rest.
+func TestSecretsAreStruckOutOfWhatIsKept(t *testing.T) {
+	t.Parallel()
+	n := openNode(t, t.TempDir())
+	a := newShellAgent(t, n, "w", `read prompt; echo "PASSWORD=hunter2 was refused" >&2; exit 3`)
+	prompt(t, a, "go")
+	s := waitForFinish(t, a, view.FinishError)
+	ended := eventsOf[*events.RunEnded](t, a)
+	if len(ended) != 1 || !strings.Contains(ended[0].Output, "PASSWORD=[secret] was refused") || strings.Contains(ended[0].Output+ended[0].Error+s.Error, "hunter2") {
+		t.Errorf("got %+v, %q", ended, s.Error)
+	}
+}
+
 // TestCloseStopsProgramsAndRestartResumesMail closes a node. Its programs and their children end. After a restart the queued
 // messages get runs.
 func TestCloseStopsProgramsAndRestartResumesMail(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/realpath"
 	"parley/mailbox"
 	"parley/mailbox/rule"
 	"parley/persistence"
@@ -267,6 +268,18 @@ func (d *runtimeHost) decided(call string, allowed bool, o view.Outcome) runtime
 	return out
 }
 
+// MayWrite implements runtime.Host.
+func (d *runtimeHost) MayWrite(ctx context.Context, file string) error {
+	if err := d.check(); err != nil {
+		return err
+	}
+	one, path, err := LeasesOf(d.agent).Blocking(ctx, realpath.All(file))
+	if err != nil || one.Lease == 0 {
+		return err
+	}
+	return LeasedTo(one, path, d.agent.node.now())
+}
+
 // Send sends a message to an agent that the program's agent has a reference to.
 func (d *runtimeHost) Send(ctx context.Context, to, text string) error {
 	if err := d.check(); err != nil {
@@ -373,18 +386,6 @@ func lostOutput(pieces []view.OutputPiece, i int, k persistence.OutputPiece) vie
 	}
 	p.Text = "\nparley: output" + span + " was lost, because the store of output is damaged\n"
 	return p
-}
-
-// Await is Since that waits until there is some, or ctx ends: then there is none, and no error.
-func (o Output) Await(ctx context.Context, after uint64, limit int) (pieces []view.OutputPiece, err error) {
-	err = o.await(ctx, func() (bool, error) {
-		pieces, err = o.Since(ctx, after, limit)
-		if ctx.Err() != nil {
-			pieces = nil
-		}
-		return len(pieces) > 0, err
-	})
-	return pieces, err
 }
 
 // await calls look after each piece of output until it reports true or an error, or ctx ends: that is no error.

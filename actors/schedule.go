@@ -3,7 +3,6 @@ package actors
 import (
 	"context"
 	"strings"
-	"time"
 
 	"github.com/robfig/cron/v3"
 
@@ -28,11 +27,9 @@ func nextTime(every, zone string, after capabilities.Time) (capabilities.Time, e
 	if err != nil {
 		return 0, badSeries(every)
 	}
-	where := time.Local
-	if zone != "" {
-		if where, err = time.LoadLocation(zone); err != nil {
-			return 0, parley.Refuse(parley.InvalidArgument, "unknown time zone %s", parley.Quoted(zone, 40)).WithHint("as in Europe/Berlin")
-		}
+	where, err := zoneOf(zone)
+	if err != nil {
+		return 0, err
 	}
 	next := at.Next(after.Std().In(where))
 	if next.IsZero() {
@@ -82,6 +79,9 @@ func (v *viewer) schedule(s *mailbox.Schedule) (view.Schedule, error) {
 	shown := view.Schedule{
 		Number: s.Schedule, To: s.To, ToName: v.nameOf(s.To), Header: s.Header, Text: s.Text, Next: s.Next, Every: s.Every, Zone: s.Zone,
 		Last: s.Last, LastAt: s.LastAt, Refused: s.Refused,
+	}
+	for _, id := range s.Also {
+		shown.Also = append(shown.Also, view.Party{ID: id, Name: v.nameOf(id)})
 	}
 	return shown, v.absent
 }

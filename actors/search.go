@@ -24,12 +24,15 @@ const (
 	indexAfter  = time.Second      // how long an event waits for others of its mailbox
 	indexShare  = 39               // times as long as it works, the index rests
 	searchTime  = 5 * time.Second  // that a search takes to add what the index lacks
+	stuckTime   = 2 * time.Second  // that it waits for the index's file where a flush hangs
+	maxSearches = 64               // that wait for the file at once
 )
 
 // searches keeps the index for searching. It reads what mailboxes have logged, some time later, and rests for most of the
 // time: who writes never waits for it. A search adds what is missing of its own mailbox first.
 type searches struct {
-	node *Node
+	node   *Node
+	places chan struct{} // of the searches that use the file: a disk that hangs keeps them
 
 	opening sync.Mutex
 	index   *projection.Index // nil until it is first used
@@ -40,7 +43,9 @@ type searches struct {
 	others []capabilities.ID
 }
 
-func newSearches(n *Node) *searches { return &searches{node: n} }
+func newSearches(n *Node) *searches {
+	return &searches{node: n, places: make(chan struct{}, maxSearches)}
+}
 
 // note notes that a mailbox has new events. It is cheap.
 func (s *searches) note(reg *registration) {
@@ -346,6 +351,54 @@ func (m Mail) Search(ctx context.Context, q Search) (found view.Found, err error
 	if err != nil {
 		return found, err
 	}
+	return m.agent.node.searches.within(ctx, func(ctx context.Context) (view.Found, error) { return m.searchIndex(ctx, q, p) })
+}
+
+// within returns what a search returns. It does not wait for a disk that hangs, since neither a call to open a file nor one to
+// read it can be cancelled: the search goes on in a goroutine, which ends when the disk goes on.
+func (s *searches) within(ctx context.Context, search func(context.Context) (view.Found, error)) (view.Found, error) {
+	hangs := func() error {
+		if err := s.node.journal.StuckError(); err != nil {
+			return err
+		}
+		return parley.Refuse(parley.Timeout, "the index for searching does not answer").WithHint("parley inbox lists what there is; try again in a moment")
+	}
+	select {
+	case s.places <- struct{}{}:
+	default:
+		return view.Found{}, hangs()
+	}
+	type result struct {
+		found view.Found
+		err   error
+	}
+	done := make(chan result, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		defer func() { <-s.places }()
+		found, err := search(ctx)
+		done <- result{found, err}
+	}()
+	bound := time.NewTimer(stuckTime)
+	defer bound.Stop()
+	for waited := stuckTime; ; waited += stuckTime {
+		select {
+		case r := <-done:
+			return r.found, r.err
+		case <-ctx.Done():
+			return view.Found{}, errEnded(ctx, s.node)
+		case <-bound.C:
+		}
+		if s.node.journal.StuckError() != nil || waited > searchTime+stuckTime {
+			return view.Found{}, hangs()
+		}
+		bound.Reset(stuckTime)
+	}
+}
+
+// searchIndex is Search with its query.
+func (m Mail) searchIndex(ctx context.Context, q Search, p projection.Query) (found view.Found, err error) {
 	x, err := m.agent.node.searches.opened(ctx)
 	if err != nil {
 		return found, parley.Refuse(parley.ReadOnly, "the index for searching cannot be opened: %v", err)

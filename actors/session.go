@@ -31,9 +31,12 @@ func (ss Sessions) Start(ctx context.Context, c mailbox.StartSession) error {
 	return ss.session(c.Agent).do(ctx, mailbox.SetSession{Living: true})
 }
 
-// End records that a session has ended.
+// End records that a session has ended. Its leases end.
 func (ss Sessions) End(ctx context.Context, session capabilities.ID) error {
 	if err := ss.session(session).do(ctx, mailbox.SetSession{}); err != nil {
+		return err
+	}
+	if err := LeasesOf(ss.session(session)).EndAll(ctx); err != nil { // before the session has ended: else nobody would do it again
 		return err
 	}
 	return ss.agent.do(ctx, mailbox.EndSession{Agent: session})

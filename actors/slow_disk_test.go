@@ -22,6 +22,7 @@ import (
 func TestSlowDiskAllowsReading(t *testing.T) {
 	t.Parallel()
 	d := disktest.Mount(t)
+	unindexed(t, d, "state")
 	n := openWith(t, Options{Folder: filepath.Join(d.Path(), "state"), Idle: 50 * time.Millisecond})
 	fae, carl, cold, host := guest(t, n, "fae"), guest(t, n, "carl"), guest(t, n, "cold"), n.Host()
 	if _, err := host.Send(t.Context(), "cold", "before"); err != nil {
@@ -89,6 +90,7 @@ func TestStuckDiskShowsWhatIsDurable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := disktest.Mount(t)
+			unindexed(t, d, "state")
 			n := openWith(t, Options{Folder: filepath.Join(d.Path(), "state")})
 			fae, host := guest(t, n, "fae"), n.Host()
 			form := capabilities.FormID(ask(t, fae, parley.Form{Title: "declined before"}).Form)

@@ -60,7 +60,7 @@ func addAgents(b *testing.B, folder string, host, by capabilities.ID, count int)
 				Name: fmt.Sprint("agent-", n+i), Value: capabilities.Reference(capabilities.Ref{Target: id, Kind: capabilities.KindAgent}),
 			}})
 			section := bodyOf(b, id, 1, genesis)
-			section.Note = noteOf(statusOf(s), host, s.ID == host && isAlone(s))
+			section.Note = noteOf(statusOf(s), host, s.ID == host && isAlone(s), s.Files.Any())
 			sections = append(sections, section)
 		}
 		sections = append(sections, bodyOf(b, by, m.Version+1, bound...))

@@ -18,21 +18,54 @@ func (m Mail) AwaitState(ctx context.Context, ref capabilities.FormRef, until ev
 		return view.Outcome{}, parley.Refuse(parley.InvalidArgument, "%s is no state of a message", parley.Quoted(string(until), 40)).
 			WithHint("the states are delivered, offered, shown and handled; a form may be awaited until it is asked about")
 	}
-	changed := make(chan struct{}, 1)
-	defer m.agent.node.changed.drop(m.agent.node.changed.wait(m.agent.id, changed))
+	first, err := read(ctx, m.agent, queryReached{ref, until})
+	if err != nil || first.Status != view.StatusOpen {
+		return first.Outcome, err
+	}
+	node := m.agent.node
+	touched := make(chan none, 1)
+	defer node.touched.drop(node.touched.wait(messageKey{m.agent.id, first.number}, touched))
+	changed := make(chan none, 1)
+	var any *waiter[capabilities.ID, none] // an arrival is no change of the message, so until then each change of the mailbox counts
+	defer func() {
+		if any != nil {
+			node.changed.drop(any)
+		}
+	}()
 	for {
-		o, err := read(ctx, m.agent, queryReached{ref, until})
-		if err != nil || o.Status != view.StatusOpen {
-			return o, err
+		now, err := read(ctx, m.agent, queryReached{ref, until})
+		switch {
+		case err != nil || now.Status != view.StatusOpen:
+			return now.Outcome, err
+		case !now.arrived && any == nil:
+			any = node.changed.wait(m.agent.id, changed)
+			continue // for what changed meanwhile
+		case now.arrived && any != nil:
+			node.changed.drop(any)
+			any = nil
 		}
 		select {
+		case <-touched:
 		case <-changed:
 		case <-ctx.Done():
-			return o, errEnded(ctx, m.agent.node)
-		case <-m.agent.node.life.Done():
-			return o, errClosing()
+			return now.Outcome, errEnded(ctx, node)
+		case <-node.life.Done():
+			return now.Outcome, errClosing()
 		}
 	}
+}
+
+// messageKey identifies a message in one mailbox.
+type messageKey struct {
+	mailbox capabilities.ID
+	number  uint64
+}
+
+// reached says how far a message has come.
+type reached struct {
+	view.Outcome
+	number  uint64
+	arrived bool // or refused
 }
 
 // queryReached returns how far a message has come; with the status open if that is not far enough.
@@ -41,16 +74,16 @@ type queryReached struct {
 	until events.MessageState
 }
 
-func (m queryReached) handle(b *mailboxActor) (view.Outcome, error) {
+func (m queryReached) handle(b *mailboxActor) (reached, error) {
 	b.recordAcksToShow()
 	msg, err := b.state.Mail.Find(m.ref)
 	if err != nil {
-		return view.Outcome{}, err
+		return reached{}, err
 	}
 	v := b.viewer()
 	e, err := v.envelope(msg)
 	if err != nil {
-		return view.Outcome{}, err
+		return reached{}, err
 	}
 	o := view.Outcome{Status: view.StatusOpen, Form: e.MessageID, Promise: e.PromiseID}
 	switch {
@@ -67,7 +100,29 @@ func (m queryReached) handle(b *mailboxActor) (view.Outcome, error) {
 	case e.Outcome != nil:
 		o = *e.Outcome
 	}
-	return o, nil
+	return reached{o, msg.Number, e.State != "" || e.Refused != ""}, nil
+}
+
+// notifyTouched notifies the waiters for messages that the last so many events have changed, once those are durable.
+func (b *mailboxActor) notifyTouched(last int) {
+	if b.node.touched.count.Load() == 0 {
+		return
+	}
+	numbers, known := b.state.Mail.Index.Touched(b.state.Version - uint64(last))
+	notify := func(key messageKey) {
+		if b.node.touched.has(key) {
+			b.release(func(error) { b.node.touched.notify(key, none{}) })
+		}
+	}
+	if !known {
+		for _, key := range b.node.touched.keys(func(k messageKey) bool { return k.mailbox == b.reg.id }) {
+			notify(key)
+		}
+		return
+	}
+	for _, n := range numbers {
+		notify(messageKey{b.reg.id, n})
+	}
 }
 
 // Acknowledge records that the agent has taken note of a message that it received. Its sender is told.

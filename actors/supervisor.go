@@ -17,6 +17,7 @@ import (
 	"parley/actors/runtime/exec"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/strike"
 	"parley/mailbox"
 )
 
@@ -459,12 +460,12 @@ func (c *supervisor) finish(m *process, r *run, result runtime.Result, accepted 
 		r.failed = result.Err
 	}
 	r.host.close()
-	end := mailbox.EndRun{Run: r.id, Output: result.Tail}
+	end := mailbox.EndRun{Run: r.id, Output: strike.Secrets(result.Tail)} // the log keeps it for ever
 	if stopped := context.Cause(r.ctx); result.Err != nil && stopped != nil {
 		end.Error, end.Output = stopped.Error(), "" // if it was interrupted, its end is decided already
 		end.Silent = !r.isAccepted()
 	} else if result.Err != nil {
-		end.Error = inWords(result.Err)
+		end.Error = strike.Secrets(inWords(result.Err))
 	}
 	r.stop(nil)
 	c.mu.Lock()

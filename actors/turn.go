@@ -15,11 +15,17 @@ import (
 // encodes a response. The agents of a node take turns with these. What others of its agent wait for meanwhile
 // is not part of a turn, nor is the disk.
 
+// turns are the turns of a node's guests.
+type turns struct {
+	*fair.Queue[capabilities.ID]
+	rest *fair.Rest
+}
+
 // newTurns returns the turns of a node's guests. They leave one processor for its host and for what is not listed, if
 // there are several.
-func newTurns() *fair.Queue[capabilities.ID] {
+func newTurns() *turns {
 	places := max(1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0))-1) // more threads than processors change nothing
-	return fair.New[capabilities.ID](places, places)
+	return &turns{fair.New[capabilities.ID](places, places), fair.NewRest(0)}
 }
 
 // InTurn calls work, which is a piece of a listing of the agent, when it is the agent's turn. The node's host waits for
@@ -33,18 +39,16 @@ func (m Mail) InTurn(ctx context.Context, work func() error) error {
 	if err != nil {
 		return errEnded(ctx, a.node)
 	}
-	defer a.node.leaveTurn(turn, a.node.journal.Position())
+	defer a.node.leaveTurn(turn)
 	return work()
 }
 
-// longestRest bounds the rest after a piece of a listing.
-const longestRest = 50 * time.Millisecond
+const longestRest = 50 * time.Millisecond // after a piece of a listing
 
-// leaveTurn ends a turn that began when the log had a position. If something was written meanwhile, the place rests for as long
-// as the turn took. Else listings would get all of their processors whenever somebody lists, and who writes would
-// share what is left.
-func (n *Node) leaveTurn(turn fair.Place[capabilities.ID], began uint64) {
-	if n.journal.Position() == began {
+// leaveTurn ends a turn. While anybody writes, the place rests for as long as the turn took. Else listings would get all of their
+// processors whenever somebody lists, and who writes would share what is left.
+func (n *Node) leaveTurn(turn fair.Place[capabilities.ID]) {
+	if !n.turns.rest.Due(n.journal.Position(), time.Now()) {
 		turn.Leave()
 		return
 	}
@@ -69,7 +73,7 @@ func (o *oldMail) begin() error {
 				return err
 			}
 		}
-		o.turn, o.began = &turn, o.node.journal.Position()
+		o.turn = &turn
 	}
 	d.pause()
 	o.block = d.stand
@@ -101,7 +105,7 @@ func (o *oldMail) end() {
 	d.running.Add(1)
 	o.block = d.block
 	if o.turn != nil {
-		o.node.leaveTurn(*o.turn, o.began)
+		o.node.leaveTurn(*o.turn)
 		o.turn = nil
 	}
 }

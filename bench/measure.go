@@ -32,9 +32,10 @@ type running interface {
 func systems() []system {
 	return []system{
 		{"appends", "4 KiB and fdatasync, one after the other", startAppends},
-		{"parley", "Unix socket, Go client", startParley},
-		{"restate", "Restate 1.7.12, 4 partitions, a service with an awakeable, HTTP/1.1", startRestate},
-		{"postgres", "a table with LISTEN and NOTIFY, Unix socket, pgx", startPostgres},
+		{"parley", "Unix socket, Go client, a connection for each agent", parleyBy(false)},
+		{"parley-one", "the same on one connection", parleyBy(true)},
+		{"restate", "Restate 1.7.12, 4 partitions, a service with an awakeable, HTTP/1.1, a connection for each call under way", startRestate},
+		{"postgres", "a table with LISTEN and NOTIFY, Unix socket, pgx, two connections for each caller", startPostgres},
 		{"langgraph", "LangGraph 1.4 interrupt with its SQLite checkpointer behind a small HTTP server, no waiter", startLangGraph},
 	}
 }

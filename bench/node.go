@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"parley/gateway/client"
 )
 
 //go:embed node
@@ -101,17 +103,20 @@ func (w *web) call(ctx context.Context, path string, in any) ([]byte, error) {
 	return text, err
 }
 
-// question is the form of a cycle for systems without forms: some 330 bytes as JSON.
-var question = map[string]any{
-	"description": "Configure project settings",
-	"fields": []map[string]any{
-		{"name": "projectName", "label": "Project name", "type": "text", "required": true, "placeholder": "a short name", "help": "as in the repository"},
-		{"name": "apiKey", "label": "API key", "type": "text", "required": true, "placeholder": "sk-", "help": "from the provider's page of keys"},
-	},
+// description and fields are the form of a cycle: some 410 bytes as JSON.
+const description = "Configure project settings"
+
+var fields = []client.Field{
+	{Name: "projectName", Label: "Project name", Type: "text", Required: true, Placeholder: "a short name", Help: "as in the repository"},
+	{Name: "environment", Label: "Environment", Type: "select", Required: true, Options: []client.Option{{Value: "staging"}, {Value: "production"}}},
+	{Name: "apiKey", Label: "API key", Type: "text", Required: true, Placeholder: "sk-", Help: "from the provider's page of keys"},
 }
 
-// answered is the answer of a cycle: some 60 bytes as JSON.
-var answered = map[string]string{"projectName": "my-app", "apiKey": "sk-1234"}
+// question is the form for systems without forms.
+var question = map[string]any{"description": description, "fields": fields}
+
+// answered is the answer of a cycle: some 70 bytes as JSON.
+var answered = map[string]string{"projectName": "my-app", "environment": "staging", "apiKey": "sk-1234"}
 
 // wantAnswer reports whether a response has the answer.
 func wantAnswer(text []byte) error {

@@ -20,7 +20,19 @@ const (
 func report(o options, results []*result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d processors, %d rounds of %v, the systems in turns.\n\n", runtime.NumCPU(), o.rounds, o.turn)
-	fmt.Fprintf(&b, "| system | 1 caller: p50, p99 | %d callers: cycles/s | p50, p99 | times of Restate | server's processor time of a cycle |\n", o.callers)
+	b.WriteString("### How long does one caller wait?\n\n| system | p50 | p99 | times of a raw append |\n|---|---|---|---|\n")
+	appended := time.Duration(0)
+	for _, r := range results {
+		if r.system.name == "appends" {
+			appended = r.alone.percentile(50)
+		}
+	}
+	for _, r := range results {
+		if r.missing == nil {
+			fmt.Fprintf(&b, "| %s | %.2f ms | %.1f ms | %s |\n", r.system.name, milliseconds(r.alone.percentile(50)), milliseconds(r.alone.percentile(99)), ratio(float64(r.alone.percentile(50)), float64(appended)))
+		}
+	}
+	fmt.Fprintf(&b, "\n### How much do %d callers get done?\n\n| system | cycles/s | times of Restate | p50 | p99 | server's processor time of a cycle |\n", o.callers)
 	b.WriteString("|---|---|---|---|---|---|\n")
 	reference := 0.0
 	for _, r := range results {
@@ -32,15 +44,12 @@ func report(o options, results []*result) string {
 		if r.missing != nil {
 			continue
 		}
-		times := "-"
-		if reference > 0 {
-			times = fmt.Sprintf("%.1f", r.together.rate()/reference)
-		}
 		processor := "-"
 		if r.running.process() != 0 {
 			processor = fmt.Sprintf("%d µs", r.together.processorTime().Microseconds())
 		}
-		fmt.Fprintf(&b, "| %s | %s | %.0f | %s | %s | %s |\n", r.system.name, span(&r.alone), r.together.rate(), span(&r.together), times, processor)
+		fmt.Fprintf(&b, "| %s | %.0f | %s | %.2f ms | %.1f ms | %s |\n", r.system.name, r.together.rate(), ratio(r.together.rate(), reference),
+			milliseconds(r.together.percentile(50)), milliseconds(r.together.percentile(99)), processor)
 	}
 	b.WriteString("\n")
 	for _, r := range results {
@@ -56,8 +65,12 @@ func report(o options, results []*result) string {
 	return b.String()
 }
 
-func span(t *turn) string {
-	return fmt.Sprintf("%.2f, %.1f ms", milliseconds(t.percentile(50)), milliseconds(t.percentile(99)))
+// ratio returns how many times another value a value is, or a dash if the other was not measured.
+func ratio(value, of float64) string {
+	if of == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", value/of)
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

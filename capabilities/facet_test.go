@@ -14,8 +14,97 @@ func someFacet() *rapid.Generator[Facet] {
 			Mode:  rapid.SampledFrom([]Mode{Full, AskOnly, ReadOnly}).Draw(t, "mode"),
 			Until: Time(rapid.IntRange(0, 4).Draw(t, "until")),
 			Uses:  uint32(rapid.IntRange(0, 4).Draw(t, "uses")),
+
+			Rate:    rapid.SampledFrom([]Rate{{}, {}, {1, 60}, {3, 60}, {3, 5}}).Draw(t, "rate"),
+			Below:   rapid.SampledFrom([]string{"", "", "a", "a/b", "ab", "c", Nothing}).Draw(t, "below"),
+			Only:    rapid.SampledFrom([]string{"", "", "x", "x y", "y z", Nothing}).Draw(t, "only"),
+			Methods: rapid.SampledFrom([]string{"", "", "GET", "GET HEAD", "POST"}).Draw(t, "methods"),
+			Ask:     rapid.Bool().Draw(t, "ask"),
 		}
 	})
+}
+
+// actions are uses of resources that differ in all that facets of someFacet tell apart.
+func actions() (all []Action) {
+	for _, path := range []string{"", "a", "a/b", "a/b/c", "ab", "c/d"} {
+		for _, word := range []string{"", "x", "y", "z", Nothing} {
+			for _, method := range []string{"", "GET", "HEAD", "POST"} {
+				for _, writes := range []bool{false, true} {
+					all = append(all, Action{Verb: "v", Writes: writes, Path: path, Word: word, Method: method})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// TestNarrowedResourcesPermitNoMore checks that what is narrowed permits exactly what both facets permit, and no more often than either.
+func TestNarrowedResourcesPermitNoMore(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f, g := someFacet().Draw(t, "f"), someFacet().Draw(t, "g")
+		both := f.Narrow(g)
+		if err := both.Check(); err != nil {
+			t.Fatalf("%+v is malformed: %v", both, err)
+		}
+		if !f.Covers(both) || !g.Covers(both) {
+			t.Fatalf("%+v is not within %+v and %+v", both, f, g)
+		}
+		for _, a := range actions() {
+			for at := range Time(5) {
+				may := f.Allows(a, at+1) == nil && g.Allows(a, at+1) == nil
+				if got := both.Allows(a, at+1) == nil; got != may {
+					t.Fatalf("%+v within %+v permits %+v: %t", f, g, a, got)
+				}
+			}
+		}
+		for _, one := range []Facet{f, g} {
+			if one.Ask && !both.Ask || one.Uses != 0 && (both.Uses == 0 || both.Uses > one.Uses) ||
+				one.Rate != (Rate{}) && (both.Rate.Uses == 0 || both.Rate.Uses > one.Rate.Uses || both.Rate.Seconds < one.Rate.Seconds) {
+				t.Fatalf("%+v is more than %+v", both, one)
+			}
+		}
+	})
+}
+
+func TestFacetsSayAllThatTheyPermit(t *testing.T) {
+	moment := func(at Time) string { return at.String() }
+	for want, c := range map[string]struct {
+		kind  Kind
+		facet Facet
+	}{
+		"list, read and write": {KindFolder, Facet{}},
+		"list and read, only below docs, 1 use, at most 2 in 1m0s, until 1970-01-01T00:00:00.009Z, and the giver decides each use": {
+			KindFolder, Facet{Mode: ReadOnly, Below: "docs", Uses: 1, Rate: Rate{2, 60}, Until: 9, Ask: true},
+		},
+		"read, 3 uses": {KindFile, Facet{Uses: 3}},
+		"make GET and HEAD requests to a below /v1": {KindSecret, Facet{Methods: "GET HEAD", Only: "a", Below: "v1"}},
+		"make GET requests to a and b":              {KindSecret, Facet{Methods: "GET POST", Only: "a b", Mode: ReadOnly}},
+		"call all tools":                            {KindTool, Facet{}},
+		"call a and b only":                         {KindTool, Facet{Only: "a b"}},
+		"nothing":                                   {KindTool, Facet{Only: Nothing}},
+		"all":                                       {KindAgent, Facet{}},
+		"ask only, 2 uses":                          {KindAgent, Facet{Mode: AskOnly, Uses: 2}},
+	} {
+		if got := c.facet.Words(c.kind, moment); got != want {
+			t.Errorf("%+v of a %s says %q, not %q", c.facet, c.kind, got, want)
+		}
+	}
+}
+
+func TestMalformedFacetsAreRefused(t *testing.T) {
+	for _, f := range []Facet{
+		{Below: "../a"}, {Below: "/a"}, {Below: "a/"}, {Below: "a//b"}, {Below: "a/../b"}, {Below: "."}, {Below: "a\x00"}, {Below: "a\\b"}, {Only: "b a"}, {Only: "a a"}, {Only: " a"},
+		{Methods: "GET  HEAD"}, {Rate: Rate{1, 0}}, {Rate: Rate{0, 1}}, {Rate: Rate{MaxRate + 1, 1}},
+	} {
+		wantCode(t, f.Check(), fault.InvalidArgument, f.Below)
+		encoded := Ref{Target: testID(1), Kind: KindFolder, Facet: f}.AppendMsgpack(nil)
+		if _, err := DecodeValue(encoded); err == nil {
+			t.Errorf("%+v is decoded", f)
+		}
+	}
+	for kind, f := range map[Kind]Facet{KindAgent: {Ask: true}, KindFile: {Below: "a"}, KindFolder: {Only: "a"}, KindTool: {Methods: "GET"}, KindSecret: {Mode: AskOnly}} {
+		wantCode(t, f.CheckFor(kind), fault.InvalidArgument, string(kind))
+	}
 }
 
 // permitted returns the uses that a facet permits, over all kinds, times and counts in which facets of someFacet differ.

@@ -115,7 +115,22 @@ const (
 	KindGrant    Kind = "grant"
 	KindBlob     Kind = "blob"
 	KindNode     Kind = "node"
+
+	KindFolder Kind = "folder" // these four are resources: see IsResource
+	KindFile   Kind = "file"
+	KindSecret Kind = "secret"
+	KindTool   Kind = "tool"
 )
+
+// IsResource reports whether k is a kind of resource: something that a node's host has made and named, and that its holders
+// invoke.
+func (k Kind) IsResource() bool {
+	switch k {
+	case KindFolder, KindFile, KindSecret, KindTool:
+		return true
+	}
+	return false
+}
 
 // KnownKind reports whether k is one of the kinds.
 func KnownKind(k Kind) bool {
@@ -123,7 +138,7 @@ func KnownKind(k Kind) bool {
 	case KindAgent, KindForm, KindMessage, KindPromise, KindResolver, KindGrant, KindBlob, KindNode:
 		return true
 	}
-	return false
+	return k.IsResource()
 }
 
 // Ref is a reference to a target: its kind, how much of it is held, and by which grant. A zero Grant means that nobody
@@ -155,17 +170,25 @@ func (r Ref) Bare() Ref {
 	return r
 }
 
-// maxRefSize bounds the encoding of a Ref: three IDs and a facet take some 200 bytes.
-const maxRefSize = 512
+// The encoding of a Ref: three IDs and a facet take some 200 bytes, and the limits of a resource up to 3,200 more.
+const (
+	usualRefSize = 512
+	maxRefSize   = 4 << 10
+)
 
-// AppendMsgpack appends extension 2: [target, kind, mode, until, uses, grant], and then root if there is one.
+// AppendMsgpack appends extension 2: [target, kind, mode, until, uses, grant], then root if there is one, which is nil if there is
+// none, and then the facet as a whole if it has limits that only resources have.
 func (r Ref) AppendMsgpack(b []byte) []byte {
-	in := r.Target.AppendMsgpack(make([]byte, 0, maxRefSize))
+	in := r.Target.AppendMsgpack(make([]byte, 0, usualRefSize))
 	in = pack.AppendString(pack.AppendString(in, string(r.Kind)), string(r.Facet.Mode))
 	in = pack.AppendUint(pack.AppendInt(in, int64(r.Facet.Until)), uint64(r.Facet.Uses))
 	in = r.Grant.AppendMsgpack(in)
-	if !r.Root.IsZero() {
+	wide := r.Facet.ofResource()
+	if wide || !r.Root.IsZero() {
 		in = r.Root.AppendMsgpack(in)
+	}
+	if wide {
+		in = r.Facet.AppendMsgpack(in)
 	}
 	return append(pack.AppendExt(b, extRef, len(in)), in...)
 }
@@ -207,12 +230,18 @@ func (r *Ref) decodeBody(dec *msgpack.Decoder, n int) error {
 	if err := in.DecodeMulti(&got.Target, &kind, &mode, &until, &got.Facet.Uses, &got.Grant); err != nil {
 		return fmt.Errorf("reference: %w", err)
 	}
+	got.Kind, got.Facet.Mode, got.Facet.Until = Kind(kind), Mode(mode), Time(until)
 	if rd.Len() != 0 {
-		if err := got.Root.DecodeMsgpack(in); err != nil || got.Root.IsZero() {
+		if err := got.Root.DecodeMsgpack(in); err != nil || got.Root.IsZero() && rd.Len() == 0 {
 			return fmt.Errorf("%w: reference", errMalformed)
 		}
 	}
-	got.Kind, got.Facet.Mode, got.Facet.Until = Kind(kind), Mode(mode), Time(until)
+	if rd.Len() != 0 {
+		plain := got.Facet
+		if err := got.Facet.DecodeMsgpack(in); err != nil || !got.Facet.ofResource() || plain != (Facet{Mode: plain.Mode, Until: got.Facet.Until, Uses: got.Facet.Uses}) || plain.Mode != got.Facet.Mode {
+			return fmt.Errorf("%w: reference", errMalformed)
+		}
+	}
 	if rd.Len() != 0 || got.Target.IsZero() || !KnownKind(got.Kind) || got.Facet.Check() != nil {
 		return fmt.Errorf("%w: reference", errMalformed)
 	}

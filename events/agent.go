@@ -11,6 +11,8 @@ type AgentKind string
 const (
 	Host  AgentKind = "host"
 	Guest AgentKind = "guest"
+
+	ResourceKind AgentKind = "resource" // no agent: ResourceMade says what it is
 )
 
 // AgentCreated is the first event of every mailbox. Of is set for a session of a coding agent: the agent of the folder that
@@ -58,6 +60,12 @@ type ProgramSet struct {
 // PolicySet sets the policy for an agent's calls that need permission: always, on-miss, never or deny.
 type PolicySet struct {
 	Policy string `json:"policy"`
+}
+
+// RunsHeld says whether the agent's program is started for the messages that wait. Held, they stay queued.
+type RunsHeld struct {
+	By   capabilities.ID `json:"by"`
+	Held bool            `json:"held"`
 }
 
 // RunStarted records the start of a run of the agent's program.

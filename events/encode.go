@@ -164,10 +164,7 @@ func appendGrant(b []byte, g *capabilities.Grant) []byte {
 	return g.Revoked.AppendMsgpack(g.At.AppendMsgpack(b))
 }
 
-func appendFacet(b []byte, f capabilities.Facet) []byte {
-	b = appendTexts(pack.AppendArray(b, 3), string(f.Mode))
-	return pack.AppendUint(f.Until.AppendMsgpack(b), uint64(f.Uses))
-}
+func appendFacet(b []byte, f capabilities.Facet) []byte { return f.AppendMsgpack(b) }
 
 // appendList appends a list with a function for its elements. A list that is nil stays nil.
 func appendList[T any](b []byte, list []T, one func([]byte, *T) []byte) []byte {

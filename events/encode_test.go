@@ -121,6 +121,8 @@ func (r random) fill(v reflect.Value) {
 		v.SetBool(r.IntN(2) == 0)
 	case reflect.Uint64, reflect.Uint32:
 		v.SetUint(r.number() >> (64 - v.Type().Bits()))
+	case reflect.Int64:
+		v.SetInt(int64(r.number()))
 	case reflect.Uint8:
 		v.SetUint(uint64(r.Uint32() >> 24))
 	case reflect.Slice:

@@ -61,18 +61,39 @@ const (
 	kindMemberSet         Kind = 56
 	kindMessageDrafted    Kind = 57
 	kindAnswerGranted     Kind = 58
+	kindAttentionSet      Kind = 66
+	kindTopicMade         Kind = 67
+	kindTopicSubscribed   Kind = 68
+	kindDigestPosted      Kind = 69
 	kindMessageScheduled  Kind = 80
 	kindScheduleFired     Kind = 81
 	kindScheduleEnded     Kind = 82
+	kindFileStored        Kind = 84
+	kindFilesDropped      Kind = 85
 	kindMessagesOffered   Kind = 59
 	kindMessagesShown     Kind = 60
 	kindMessagesHandled   Kind = 61
 	kindOffersReturned    Kind = 62
 	kindReceiptReported   Kind = 63
 	kindMessagesOverdue   Kind = 64
+	kindMessageUnreached  Kind = 65
 	kindSessionStarted    Kind = 70
 	kindSessionMoved      Kind = 71
 	kindSessionEnded      Kind = 72
+	kindRunsHeld          Kind = 110
+	kindNoticeRepeated    Kind = 100
+	kindLeaseAsked        Kind = 90
+	kindLeaseGranted      Kind = 91
+	kindLeaseRenewed      Kind = 92
+	kindLeaseEnded        Kind = 93
+	kindTeamMade          Kind = 94
+	kindTeamMemberSet     Kind = 95
+	kindTeamEnded         Kind = 96
+	kindResourceMade      Kind = 120
+	kindResourceRenewed   Kind = 121
+	kindUseBegun          Kind = 122
+	kindUseAllowed        Kind = 123
+	kindUseEnded          Kind = 124
 )
 
 func (*FormRequested) kind() Kind { return kindFormRequested }
@@ -135,6 +156,8 @@ func (*ProgramSet) kind() Kind { return kindProgramSet }
 
 func (*PolicySet) kind() Kind { return kindPolicySet }
 
+func (*RunsHeld) kind() Kind { return kindRunsHeld }
+
 func (*QuotaSet) kind() Kind { return kindQuotaSet }
 
 func (*NodeDropped) kind() Kind { return kindNodeDropped }
@@ -163,6 +186,14 @@ func (*VoteWithdrawn) kind() Kind { return kindVoteWithdrawn }
 
 func (*AwaySet) kind() Kind { return kindAwaySet }
 
+func (*TopicMade) kind() Kind { return kindTopicMade }
+
+func (*TopicSubscribed) kind() Kind { return kindTopicSubscribed }
+
+func (*DigestPosted) kind() Kind { return kindDigestPosted }
+
+func (*AttentionSet) kind() Kind { return kindAttentionSet }
+
 func (*MemberSet) kind() Kind { return kindMemberSet }
 
 func (*AnswerGranted) kind() Kind { return kindAnswerGranted }
@@ -171,7 +202,12 @@ func (*MessageScheduled) kind() Kind { return kindMessageScheduled }
 
 func (*ScheduleFired) kind() Kind { return kindScheduleFired }
 
-func (*ScheduleEnded) kind() Kind   { return kindScheduleEnded }
+func (*ScheduleEnded) kind() Kind { return kindScheduleEnded }
+
+func (*FileStored) kind() Kind { return kindFileStored }
+
+func (*FilesDropped) kind() Kind { return kindFilesDropped }
+
 func (*MessagesOffered) kind() Kind { return kindMessagesOffered }
 
 func (*MessagesShown) kind() Kind { return kindMessagesShown }
@@ -182,12 +218,39 @@ func (*OffersReturned) kind() Kind { return kindOffersReturned }
 
 func (*MessagesOverdue) kind() Kind { return kindMessagesOverdue }
 
+func (*MessageUnreached) kind() Kind { return kindMessageUnreached }
+
 func (*ReceiptReported) kind() Kind { return kindReceiptReported }
 func (*SessionStarted) kind() Kind  { return kindSessionStarted }
 
 func (*SessionMoved) kind() Kind { return kindSessionMoved }
 
 func (*SessionEnded) kind() Kind { return kindSessionEnded }
+
+func (*NoticeRepeated) kind() Kind { return kindNoticeRepeated }
+func (*LeaseAsked) kind() Kind     { return kindLeaseAsked }
+
+func (*LeaseGranted) kind() Kind { return kindLeaseGranted }
+
+func (*LeaseRenewed) kind() Kind { return kindLeaseRenewed }
+
+func (*LeaseEnded) kind() Kind { return kindLeaseEnded }
+
+func (*TeamMade) kind() Kind { return kindTeamMade }
+
+func (*TeamMemberSet) kind() Kind { return kindTeamMemberSet }
+
+func (*TeamEnded) kind() Kind { return kindTeamEnded }
+
+func (*ResourceMade) kind() Kind { return kindResourceMade }
+
+func (*ResourceRenewed) kind() Kind { return kindResourceRenewed }
+
+func (*UseBegun) kind() Kind { return kindUseBegun }
+
+func (*UseAllowed) kind() Kind { return kindUseAllowed }
+
+func (*UseEnded) kind() Kind { return kindUseEnded }
 
 // Recorded is an event with the time of its record in the log.
 type Recorded struct {
@@ -233,6 +296,7 @@ var schemas = map[Kind]schema{
 	kindRuleUsed:          {name: "RuleUsed", version: 1, make: func() Event { return new(RuleUsed) }},
 	kindProgramSet:        {name: "ProgramSet", version: 1, make: func() Event { return new(ProgramSet) }},
 	kindPolicySet:         {name: "PolicySet", version: 1, make: func() Event { return new(PolicySet) }},
+	kindRunsHeld:          {name: "RunsHeld", version: 1, make: func() Event { return new(RunsHeld) }},
 	kindTokenRenewed:      {name: "TokenRenewed", version: 1, make: func() Event { return new(TokenRenewed) }},
 	kindQuotaSet:          {name: "QuotaSet", version: 1, make: func() Event { return new(QuotaSet) }},
 	kindNodeDropped:       {name: "NodeDropped", version: 1, make: func() Event { return new(NodeDropped) }},
@@ -240,6 +304,8 @@ var schemas = map[Kind]schema{
 	kindMessageScheduled:  {name: "MessageScheduled", version: 1, make: func() Event { return new(MessageScheduled) }},
 	kindScheduleFired:     {name: "ScheduleFired", version: 1, make: func() Event { return new(ScheduleFired) }},
 	kindScheduleEnded:     {name: "ScheduleEnded", version: 1, make: func() Event { return new(ScheduleEnded) }},
+	kindFileStored:        {name: "FileStored", version: 1, make: func() Event { return new(FileStored) }},
+	kindFilesDropped:      {name: "FilesDropped", version: 1, make: func() Event { return new(FilesDropped) }},
 	kindMessageSnoozed:    {name: "MessageSnoozed", version: 1, make: func() Event { return new(MessageSnoozed) }},
 	kindMessageRestored:   {name: "MessageRestored", version: 1, make: func() Event { return new(MessageRestored) }},
 	kindMessagesRead:      {name: "MessagesRead", version: 1, make: func() Event { return new(MessagesRead) }},
@@ -250,6 +316,10 @@ var schemas = map[Kind]schema{
 	kindVoteCast:          {name: "VoteCast", version: 1, make: func() Event { return new(VoteCast) }},
 	kindVoteWithdrawn:     {name: "VoteWithdrawn", version: 1, make: func() Event { return new(VoteWithdrawn) }},
 	kindAwaySet:           {name: "AwaySet", version: 1, make: func() Event { return new(AwaySet) }},
+	kindTopicMade:         {name: "TopicMade", version: 1, make: func() Event { return new(TopicMade) }},
+	kindTopicSubscribed:   {name: "TopicSubscribed", version: 1, make: func() Event { return new(TopicSubscribed) }},
+	kindDigestPosted:      {name: "DigestPosted", version: 1, make: func() Event { return new(DigestPosted) }},
+	kindAttentionSet:      {name: "AttentionSet", version: 1, make: func() Event { return new(AttentionSet) }},
 	kindMemberSet:         {name: "MemberSet", version: 1, make: func() Event { return new(MemberSet) }},
 	kindAnswerGranted:     {name: "AnswerGranted", version: 1, make: func() Event { return new(AnswerGranted) }},
 	kindMessagesOffered:   {name: "MessagesOffered", version: 1, make: func() Event { return new(MessagesOffered) }},
@@ -258,9 +328,23 @@ var schemas = map[Kind]schema{
 	kindOffersReturned:    {name: "OffersReturned", version: 1, make: func() Event { return new(OffersReturned) }},
 	kindReceiptReported:   {name: "ReceiptReported", version: 1, make: func() Event { return new(ReceiptReported) }},
 	kindMessagesOverdue:   {name: "MessagesOverdue", version: 1, make: func() Event { return new(MessagesOverdue) }},
+	kindMessageUnreached:  {name: "MessageUnreached", version: 1, make: func() Event { return new(MessageUnreached) }},
 	kindSessionStarted:    {name: "SessionStarted", version: 1, make: func() Event { return new(SessionStarted) }},
 	kindSessionMoved:      {name: "SessionMoved", version: 1, make: func() Event { return new(SessionMoved) }},
 	kindSessionEnded:      {name: "SessionEnded", version: 1, make: func() Event { return new(SessionEnded) }},
+	kindNoticeRepeated:    {name: "NoticeRepeated", version: 1, make: func() Event { return new(NoticeRepeated) }},
+	kindLeaseAsked:        {name: "LeaseAsked", version: 1, make: func() Event { return new(LeaseAsked) }},
+	kindLeaseGranted:      {name: "LeaseGranted", version: 1, make: func() Event { return new(LeaseGranted) }},
+	kindLeaseRenewed:      {name: "LeaseRenewed", version: 1, make: func() Event { return new(LeaseRenewed) }},
+	kindLeaseEnded:        {name: "LeaseEnded", version: 1, make: func() Event { return new(LeaseEnded) }},
+	kindTeamMade:          {name: "TeamMade", version: 1, make: func() Event { return new(TeamMade) }},
+	kindTeamMemberSet:     {name: "TeamMemberSet", version: 1, make: func() Event { return new(TeamMemberSet) }},
+	kindTeamEnded:         {name: "TeamEnded", version: 1, make: func() Event { return new(TeamEnded) }},
+	kindResourceMade:      {name: "ResourceMade", version: 1, make: func() Event { return new(ResourceMade) }},
+	kindResourceRenewed:   {name: "ResourceRenewed", version: 1, make: func() Event { return new(ResourceRenewed) }},
+	kindUseBegun:          {name: "UseBegun", version: 1, make: func() Event { return new(UseBegun) }},
+	kindUseAllowed:        {name: "UseAllowed", version: 1, make: func() Event { return new(UseAllowed) }},
+	kindUseEnded:          {name: "UseEnded", version: 1, make: func() Event { return new(UseEnded) }},
 	kindFormAmended:       {name: "FormAmended", version: 1, make: func() Event { return new(FormAmended) }},
 	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
 }

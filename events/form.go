@@ -29,6 +29,7 @@ const (
 	URL         FieldType = "url"
 	Secret      FieldType = "secret"
 	Capability  FieldType = "capability"
+	Document    FieldType = "file"
 )
 
 // Field is one question of a form. Pattern is a JSON Schema (2020-12) for the answer in JSON. A null Default or Example

@@ -25,6 +25,8 @@ var update = flag.Bool("update", false, "write the golden files that are missing
 
 const goldenAt capabilities.Time = 1_700_000_000_123
 
+const goldenDigest = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+
 func goldenRef(n byte) capabilities.Value { return capabilities.Reference(goldenGrant(n).Ref()) }
 
 func goldenGrant(n byte) capabilities.Grant {
@@ -32,6 +34,14 @@ func goldenGrant(n byte) capabilities.Grant {
 		ID: testID(n), Parent: testID(n + 1), Target: testID(n + 2), Kind: capabilities.KindAgent,
 		Facet: capabilities.Facet{Mode: capabilities.AskOnly, Until: goldenAt + 5000, Uses: 7},
 		Name:  "wörker", To: testID(n + 3), By: testID(n + 4), Message: testID(n + 5), At: goldenAt, Revoked: goldenAt + 9,
+	}
+}
+
+// goldenLimits returns a facet with each limit that a resource may have.
+func goldenLimits() capabilities.Facet {
+	return capabilities.Facet{
+		Mode: capabilities.ReadOnly, Until: goldenAt + 5000, Uses: 7, Rate: capabilities.Rate{Uses: 2, Seconds: 60}, Below: "v1/notes",
+		Only: "api.example", Methods: "GET HEAD", Ask: true,
 	}
 }
 
@@ -105,15 +115,20 @@ func samples() map[string]Event {
 			Form: testID(1), By: testID(5), Principal: testID(8), Revision: 2, Outcome: VoteDeclined, Digest: Hash{1, 31: 2}, Note: "not today", Date: goldenAt, Answer: testID(30),
 			Person: testID(4),
 		},
-		"VoteWithdrawn.v1":  &VoteWithdrawn{Form: testID(1), By: testID(5), Date: goldenAt, Answer: testID(30)},
-		"AwaySet.v1":        &AwaySet{From: goldenAt, Until: goldenAt + 9, Delegate: testID(8), Date: goldenAt},
-		"MemberSet.v1":      &MemberSet{Agent: testID(8), In: true, Date: goldenAt},
-		"SessionStarted.v1": &SessionStarted{Agent: testID(8), Session: "5b1c", Process: SessionProcess{PID: 4711, Start: "boot/12"}},
-		"SessionMoved.v1":   &SessionMoved{Agent: testID(8), Session: "77aa", Process: SessionProcess{PID: 4712, Start: "boot/13"}},
-		"SessionEnded.v1":   &SessionEnded{Agent: testID(8), Forgotten: true},
-		"AnswerGranted.v1":  &AnswerGranted{Grant: goldenGrant(20), Outcomes: []string{"deny", "once"}, Revision: 2, Digest: []byte{1, 2, 3}, Used: 1, Last: "deny", By: TokenRef{Agent: testID(4), Token: testID(15)}},
-		"FormReminded.v1":   &FormReminded{Form: testID(1), N: 2, Date: goldenAt},
-		"FormRouted.v1":     &FormRouted{Form: testID(1), To: testID(8), Via: testID(20), Cause: Escalated, Step: 1, Date: goldenAt},
+		"VoteWithdrawn.v1":   &VoteWithdrawn{Form: testID(1), By: testID(5), Date: goldenAt, Answer: testID(30)},
+		"AwaySet.v1":         &AwaySet{From: goldenAt, Until: goldenAt + 9, Delegate: testID(8), Date: goldenAt},
+		"TopicMade.v1":       &TopicMade{Name: "news", Team: testID(9)},
+		"TopicSubscribed.v1": &TopicSubscribed{Agent: testID(8), In: true, Every: 3_600_000},
+		"DigestPosted.v1":    &DigestPosted{Agent: testID(8), Through: 7, Message: testID(20)},
+		"AttentionSet.v1":    &AttentionSet{Attention{AllSessions: true, Quiet: "22:00-07:00", Zone: "Europe/Berlin", Interruptions: "normal"}},
+		"MemberSet.v1":       &MemberSet{Agent: testID(8), In: true, Date: goldenAt},
+		"SessionStarted.v1":  &SessionStarted{Agent: testID(8), Session: "5b1c", Process: SessionProcess{PID: 4711, Start: "boot/12"}},
+		"SessionMoved.v1":    &SessionMoved{Agent: testID(8), Session: "77aa", Process: SessionProcess{PID: 4712, Start: "boot/13"}},
+		"SessionEnded.v1":    &SessionEnded{Agent: testID(8), Forgotten: true},
+		"NoticeRepeated.v1":  &NoticeRepeated{Reader: testID(8), Token: "995ecc3a", Moment: "stop"},
+		"AnswerGranted.v1":   &AnswerGranted{Grant: goldenGrant(20), Outcomes: []string{"deny", "once"}, Revision: 2, Digest: []byte{1, 2, 3}, Used: 1, Last: "deny", By: TokenRef{Agent: testID(4), Token: testID(15)}},
+		"FormReminded.v1":    &FormReminded{Form: testID(1), N: 2, Date: goldenAt},
+		"FormRouted.v1":      &FormRouted{Form: testID(1), To: testID(8), Via: testID(20), Cause: Escalated, Step: 1, Date: goldenAt},
 		"FormAnswered.v1": &FormAnswered{
 			Form: testID(1), By: testID(5), Values: goldenValue(), Date: goldenAt, Grants: []capabilities.Grant{goldenGrant(20), goldenGrant(40)}, Withheld: true, Answer: testID(30),
 		},
@@ -139,12 +154,38 @@ func samples() map[string]Event {
 				{Last: Mark{Number: 1 << 40, Hash: Hash{3, 31: 4}}, From: goldenAt, To: goldenAt, Bytes: 1 << 33, Digest: Hash{9}},
 			},
 		},
-		"MessagePosted.v1":     &MessagePosted{Number: 300, Message: testID(9), From: testID(4), To: testID(5), Via: testID(6), Facet: goldenGrant(1).Facet, Text: []Span{{Words: "this is "}, {Edge: "w", Value: goldenRef(60)}}, ReplyTo: testID(1), Thread: testID(2), Author: testID(3), Date: goldenAt, Key: "key", Header: Header{AckBy: goldenAt + 60_000, Priority: Urgent, Subject: "On\u00a0it"}},
-		"MessageDismissed.v1":  &MessageDismissed{Number: 1 << 40},
-		"MessageRestored.v1":   &MessageRestored{Number: 1 << 40},
-		"MessageScheduled.v1":  &MessageScheduled{Schedule: 7, To: testID(2), Header: Header{Priority: Low, Subject: "Standup"}, Text: "what is open?", Plain: true, At: goldenAt, Every: "0 9 * * 1-5", Zone: "Europe/Berlin", Date: goldenAt, Key: "standup"},
-		"ScheduleFired.v1":     &ScheduleFired{Schedule: 7, Message: testID(3), Refused: "no", Next: goldenAt + 9},
-		"ScheduleEnded.v1":     &ScheduleEnded{Schedule: 7},
+		"MessagePosted.v1": &MessagePosted{
+			Number: 300, Message: testID(9), From: testID(4), To: testID(5), Via: testID(6), Facet: goldenGrant(1).Facet, Text: []Span{{Words: "this is "}, {Edge: "w", Value: goldenRef(60)}}, ReplyTo: testID(1), Thread: testID(2), Author: testID(3), Date: goldenAt, Key: "key", Header: Header{AckBy: goldenAt + 60_000, Priority: Urgent, Subject: "On\u00a0it", Files: []File{{Digest: goldenDigest, Name: "pläne.pdf", Size: 12_000_000, Type: "application/pdf"}}},
+			Recipients: []Recipient{
+				{Agent: testID(5), Name: "bob", Via: testID(6), Facet: goldenGrant(1).Facet}, {Agent: testID(7), Name: "ops", Values: []capabilities.Value{goldenRef(80)}},
+			},
+			Original: testID(10), Passed: []capabilities.ID{testID(11), testID(4)},
+			Escalate: &Recipient{Agent: testID(12), Name: "lead", Via: testID(13)}, Late: []Recipient{{Agent: testID(14), Name: "eve"}},
+		},
+		"MessageUnreached.v1": &MessageUnreached{Message: testID(9), By: testID(4), Agent: testID(5), Name: "bob", Why: "AGENT_ARCHIVED: the agent is archived", Date: goldenAt},
+		"MessageDismissed.v1": &MessageDismissed{Number: 1 << 40},
+		"MessageRestored.v1":  &MessageRestored{Number: 1 << 40},
+		"FileStored.v1":       &FileStored{Digest: goldenDigest, Size: 12_000_000, Date: goldenAt},
+		"FilesDropped.v1":     &FilesDropped{Digests: []string{goldenDigest}},
+		"MessageScheduled.v1": &MessageScheduled{Schedule: 7, To: testID(2), Header: Header{Priority: Low, Subject: "Standup"}, Text: "what is open?", Plain: true, At: goldenAt, Every: "0 9 * * 1-5", Zone: "Europe/Berlin", Date: goldenAt, Key: "standup", Also: []capabilities.ID{testID(5)}, Escalate: testID(6)},
+		"ScheduleFired.v1":    &ScheduleFired{Schedule: 7, Message: testID(3), Refused: "no", Next: goldenAt + 9},
+		"ScheduleEnded.v1":    &ScheduleEnded{Schedule: 7},
+		"LeaseAsked.v1": &LeaseAsked{Lease: 7, Holder: testID(2), Of: testID(4), Team: testID(3), Patterns: []string{"/srv/shop/src/**", "port:3000"}, Fold: true, Shared: true, For: "rounding",
+			Length: 1_800_000, Waits: true, Until: goldenAt + 9},
+		"ResourceMade.v1": &ResourceMade{
+			Kind: capabilities.KindSecret, Facet: goldenLimits(), Folder: "/srv/shop", File: &File{Digest: goldenDigest, Name: "pläne.pdf", Size: 12, Type: "application/pdf"}, Header: "Authorization: Bearer {}",
+			Authority: []byte("-----BEGIN"), Command: []string{"notes-server", "-v"}, Address: "https://tools.example/mcp", Tools: []ResourceTool{{Name: "search", Digest: goldenDigest}},
+		},
+		"ResourceRenewed.v1":   &ResourceRenewed{Tools: []ResourceTool{{Name: "search", Digest: goldenDigest}}},
+		"UseBegun.v1":          &UseBegun{Use: testID(1), By: testID(2), Grant: testID(3), Words: "read docs/a.md", Digest: []byte{1, 2, 3}, Key: "key", Ask: testID(4), Date: goldenAt},
+		"UseAllowed.v1":        &UseAllowed{Use: testID(1), Form: testID(5)},
+		"UseEnded.v1":          &UseEnded{Use: testID(1), How: UseFailed, Code: "NO_SUCH_FILE", Text: "there is none", Result: goldenRef(7), Date: goldenAt},
+		"LeaseGranted.v1":      &LeaseGranted{Lease: 7, Until: goldenAt + 9},
+		"LeaseRenewed.v1":      &LeaseRenewed{Lease: 7, Until: goldenAt + 9},
+		"LeaseEnded.v1":        &LeaseEnded{Lease: 7, Why: LeaseBroken, By: testID(2)},
+		"TeamMade.v1":          &TeamMade{Team: testID(2), Name: "shop"},
+		"TeamMemberSet.v1":     &TeamMemberSet{Team: testID(2), Agent: testID(3), In: true, Grants: []TeamGrant{{Grant: testID(4), To: testID(3), Target: testID(2)}}},
+		"TeamEnded.v1":         &TeamEnded{Team: testID(2)},
 		"MessageSnoozed.v1":    &MessageSnoozed{Number: 1 << 40, Until: goldenAt},
 		"MessagesRead.v1":      &MessagesRead{Numbers: []uint64{0, 300, 1 << 40}, Unread: true},
 		"MessagesOffered.v1":   &MessagesOffered{Reader: testID(5), Token: "995ecc3a", Numbers: []uint64{0, 300, 1 << 40}, Moment: "PostToolBatch", Each: true},
@@ -171,6 +212,7 @@ func samples() map[string]Event {
 			Inherit: []string{"MODEL_KEY"}, User: "nobody", Wrap: []string{"bwrap", "--ro-bind", "/", "/"},
 		},
 		"PolicySet.v1":  &PolicySet{Policy: "on-miss"},
+		"RunsHeld.v1":   &RunsHeld{By: testID(4), Held: true},
 		"RunStarted.v1": &RunStarted{Run: testID(10), Prompt: testID(9)},
 		"RunEnded.v1":   &RunEnded{Run: testID(10), Error: "exit 1", Output: "bye\n", Again: true, By: testID(4)},
 		"RuleAdded.v1": &RuleAdded{
@@ -277,7 +319,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "c6f2bb8763165ddf8a911ead04fa2d18bf82899768f4120ad3a3388dc0936043"
+const goldenEnd = "c38c67bee5acc1f98fba885c6faf288da94ab2f4dfc922a4eee48d783f4fec93"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {
@@ -450,7 +492,7 @@ func TestSamplesShowEveryField(t *testing.T) {
 			shown[field] = shown[field] || !v.Field(i).IsZero() || v.Type().Field(i).Name == "_msgpack"
 		}
 	}
-	for _, x := range []any{goldenGrant(1), goldenGrant(1).Facet, goldenForm().Fields[0], goldenForm().Fields[0].Options[0]} {
+	for _, x := range []any{goldenGrant(1), goldenLimits(), goldenForm().Fields[0], goldenForm().Fields[0].Options[0]} {
 		v := reflect.ValueOf(x)
 		for i := range v.NumField() {
 			shown[v.Type().Name()+"."+v.Type().Field(i).Name] = !v.Field(i).IsZero() || v.Type().Field(i).Name == "_msgpack"

@@ -21,6 +21,22 @@ type MessagePosted struct {
 	Author  capabilities.ID   `json:"author,omitzero"` // of what a group passes on to its members: who sent it to the group, or the group where its node cannot speak for that one
 	Date    capabilities.Time `json:"date"`
 	Key     string            `json:"key,omitempty"` // idempotency key
+
+	Recipients []Recipient       `json:"recipients,omitempty"` // all of a message to several, in the sender's order; none of a message to one
+	Original   capabilities.ID   `json:"original,omitzero"`    // of what a group passes on: the message as its author sent it
+	Passed     []capabilities.ID `json:"passed,omitempty"`     // of that: the groups that have passed it on, the last is From
+
+	Escalate *Recipient  `json:"escalate,omitempty"` // in the sender's mailbox: who gets the message if it is not acknowledged by AckBy
+	Late     []Recipient `json:"late,omitempty"`     // of a message that was escalated: who has not acknowledged it in time
+}
+
+// Recipient is one of several recipients of a message. Only the sender's mailbox has Via, Facet and Values.
+type Recipient struct {
+	Agent  capabilities.ID      `json:"agent"`
+	Name   string               `json:"name,omitempty"`   // the sender's name for it
+	Via    capabilities.ID      `json:"via,omitzero"`     // the grant by which From reached it
+	Facet  capabilities.Facet   `json:"facet,omitzero"`   // and how much of it that held
+	Values []capabilities.Value `json:"values,omitempty"` // those of Text as given to it, in their order; none for the first
 }
 
 // Header is what a sender says of a message beside its text. It gives no right to anything.
@@ -29,6 +45,8 @@ type Header struct {
 	Subject  string   `json:"subject,omitempty"`  // a line of 200 bytes at most
 
 	AckBy capabilities.Time `json:"ackBy,omitzero"` // when its sender wants it to be acknowledged by; a reply is one
+
+	Files []File `json:"files,omitempty"` // that it carries: 16 at most
 }
 
 // Priority is how soon a message should be seen, as its sender says; "" is Normal.
@@ -60,17 +78,32 @@ type Span struct {
 }
 
 func appendPosted(b []byte, e *MessagePosted) []byte {
-	b = pack.AppendUint(pack.AppendArray(b, 15), e.Number)
+	b = pack.AppendUint(pack.AppendArray(b, 21), e.Number)
 	b = appendIDs(b, &e.Message, &e.From, &e.To, &e.Via)
 	b = e.appendTo(appendFacet(b, e.Facet))
 	b = appendList(b, e.Text, appendSpan)
 	b = appendIDs(b, &e.ReplyTo, &e.Thread, &e.Author)
-	return appendTexts(e.Date.AppendMsgpack(b), e.Key)
+	b = appendTexts(e.Date.AppendMsgpack(b), e.Key)
+	b = e.Original.AppendMsgpack(appendList(b, e.Recipients, appendRecipient))
+	b = appendList(b, e.Passed, appendID)
+	if e.Escalate == nil {
+		b = pack.AppendNil(b)
+	} else {
+		b = appendRecipient(b, e.Escalate)
+	}
+	return appendList(b, e.Late, appendRecipient)
+}
+
+func appendRecipient(b []byte, r *Recipient) []byte {
+	b = appendTexts(r.Agent.AppendMsgpack(pack.AppendArray(b, 5)), r.Name)
+	b = appendFacet(r.Via.AppendMsgpack(b), r.Facet)
+	return appendList(b, r.Values, func(b []byte, v *capabilities.Value) []byte { return v.AppendMsgpack(b) })
 }
 
 // appendTo encodes the members of the header in a row, as those of the event that it is part of.
 func (h Header) appendTo(b []byte) []byte {
-	return h.AckBy.AppendMsgpack(appendTexts(b, string(h.Priority), h.Subject))
+	b = h.AckBy.AppendMsgpack(appendTexts(b, string(h.Priority), h.Subject))
+	return appendList(b, h.Files, appendFile)
 }
 
 func appendSpan(b []byte, s *Span) []byte {
@@ -126,7 +159,19 @@ const (
 	OutboxVotes      OutboxKind = 10 // the votes that stand on a form
 	OutboxWithdrawal OutboxKind = 11 // a vote that is withdrawn, for the home of the form
 	OutboxReceipt    OutboxKind = 12 // how far a message has come, for its sender
+	OutboxUnreached  OutboxKind = 15 // whom a message did not reach, for its sender
 )
+
+// MessageUnreached records, at the sender of a message to several or to a group, that it did not reach an agent. By says so: the
+// sender's own mailbox, or the group that could not pass it on.
+type MessageUnreached struct {
+	Message capabilities.ID   `json:"message"`
+	By      capabilities.ID   `json:"by"`
+	Agent   capabilities.ID   `json:"agent"`
+	Name    string            `json:"name,omitempty"` // By's name for it
+	Why     string            `json:"why"`
+	Date    capabilities.Time `json:"date"`
+}
 
 // MessageDelivered removes items from the outbox, because their mailboxes have accepted or refused them. Items are
 // their numbers in ascending order. Refused, if set, is the reason of a refusal.

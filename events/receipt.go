@@ -76,6 +76,13 @@ type OffersReturned struct {
 	Tokens []string        `json:"tokens,omitempty"`
 }
 
+// NoticeRepeated says again that an offer without proof reached its reader, at a later moment: the first notice came to nothing.
+type NoticeRepeated struct {
+	Reader capabilities.ID `json:"reader"`
+	Token  string          `json:"token"`
+	Moment string          `json:"moment"`
+}
+
 // ReceiptReported records at the sender of a message how far it has come with its recipient By. Reader is who had it there.
 type ReceiptReported struct {
 	Message capabilities.ID   `json:"message"`

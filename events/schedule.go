@@ -16,6 +16,9 @@ type MessageScheduled struct {
 	Zone  string            `json:"zone,omitempty"`  // the IANA time zone of Every; "" is the node's
 	Date  capabilities.Time `json:"date"`
 	Key   string            `json:"key,omitempty"` // idempotency key
+
+	Also     []capabilities.ID `json:"also,omitempty"`    // further recipients
+	Escalate capabilities.ID   `json:"escalate,omitzero"` // who gets the message if it is not acknowledged by AckBy
 }
 
 // ScheduleFired records that the time of a scheduled message had come. It is together with the message, or has the reason why

@@ -235,7 +235,7 @@ func TestPushWorkerSeesNoPage(t *testing.T) {
 	b.until(`!document.getElementById('push').hidden`)
 	b.click("#push")
 	b.reads("#push-state", "it is ")
-	b.open("/")
+	b.open("/mail")
 	b.run(`caches.keys().then(async (keys) => { window.kept = [navigator.serviceWorker.controller, keys.length, (await navigator.serviceWorker.getRegistrations()).length].join(); })`)
 	b.until(`window.kept !== undefined`)
 	if got := b.text(`window.kept`); got != ",0,1" {

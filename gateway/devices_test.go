@@ -139,10 +139,10 @@ func TestOnlyTheHostAddsDevices(t *testing.T) {
 	refused("another site", status, text)
 	status, _, text = h.get(web.DevicesPath, "")
 	refused("a token", status, text)
-	if _, text := guest.send("/", "", nil); strings.Contains(text, web.DevicesPath) {
+	if _, text := guest.send("/settings", "", nil); strings.Contains(text, web.DevicesPath) {
 		t.Error("a guest's pages lead to the devices")
 	}
-	if _, text := host.send("/", "", nil); !strings.Contains(text, web.DevicesPath) {
+	if _, text := host.send("/settings", "", nil); !strings.Contains(text, web.DevicesPath) {
 		t.Error("the host's pages don't lead to the devices")
 	}
 	if all, err := h.server.devices.List(); err != nil || len(all) > 0 {

@@ -50,6 +50,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.holds.serve(w, r)
 	case !isCall && r.URL.Path == api.RegisterPath:
 		s.coders.serve(w, r)
+	case !isCall && r.URL.Path == api.WakePath:
+		s.coders.serveWake(w, r)
 	case r.URL.Path == TreePath || isCall && name == backupName:
 		s.serveHost(w, r, name)
 	case !isCall:

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -402,6 +403,47 @@ func (c *coders) serve(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(done) // the client may have gone
 }
 
+// wakeTime bounds a wait for the moment at which a session is to be woken.
+const wakeTime = 50 * time.Second
+
+// serveWake tells a process that serves a session of a coding agent when that is to be woken.
+func (c *coders) serveWake(w http.ResponseWriter, r *http.Request) {
+	defer httpd.Survive(w, c.server.monitor, "wake")
+	if r.Method != http.MethodGet {
+		w.Header().Set("Allow", http.MethodGet)
+		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "a session that is to be woken is waited for with GET"), http.StatusMethodNotAllowed)
+		return
+	}
+	o, byProcess := httpd.By(r.Context()).(*opener)
+	if !byProcess {
+		httpd.Refuse(w, parley.Refuse(parley.NotPermitted, "a session is woken by a process of its coding agent"), 0)
+		return
+	}
+	p := c.server.caller(r.Context())
+	if err := p.Account().Take(api.KindCalls, 1); err != nil {
+		httpd.Refuse(w, err, 0)
+		return
+	}
+	defer p.Account().Give(api.KindCalls, 1)
+	if n, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, 16)); err != nil { // what is left unread hides that the client goes
+		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "a wait for a session that is to be woken has no body, and this one has more than %d bytes", n), 0)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), wakeTime)
+	defer cancel()
+	ctx, settled := api.UntilStopping(ctx, c.server.draining)
+	defer settled()
+	session := c.server.coding.AwaitWake(ctx, func() *actors.Agent {
+		owner, err := o.owner(c.server.node.Programs().Launcher())
+		if err != nil || owner.Agent.IsZero() {
+			return nil
+		}
+		return c.server.coding.Agent(owner)
+	})
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(api.Waken{Session: session}) // the client may have gone
+}
+
 // register notes the coding agent above a process and its session, and returns its guest. A process that is below one already
 // keeps the guest of that, and has a session of its own below it.
 func (c *coders) register(ctx context.Context, p api.Principal, wanted api.Register) (api.Registered, error) {
@@ -409,6 +451,13 @@ func (c *coders) register(ctx context.Context, p api.Principal, wanted api.Regis
 		return api.Registered{}, parley.Refuse(parley.InvalidArgument, "a session of %d bytes: at most %d", len(wanted.Session), maxSession)
 	}
 	done, session, err := c.enter(ctx, p, wanted)
+	if err == nil && wanted.Writes != nil {
+		who := session
+		if who.IsZero() {
+			who = done.Agent
+		}
+		done.Leased, err = backend.Leased(ctx, actors.AgentOf(c.server.node, who), wanted.Writes)
+	}
 	if err != nil || wanted.Mail == nil || session.IsZero() {
 		return done, err
 	}

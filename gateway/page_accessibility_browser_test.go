@@ -30,23 +30,59 @@ func TestPagesAreAccessible(t *testing.T) {
 	}
 	h := openPageServer(t)
 	h.fillScene()
+	for range 5 { // from which a rule follows
+		h.decide(h.approveIn("/srv/shop", "shell", `{"command":"git fetch origin"}`), "once")
+	}
 	b := h.openBrowser()
-	for scheme, paths := range map[string][]string{"light": {"/", "/questions", "/agents", "/devices", "/agents/fae?tab=rules", "/agents/fae?tab=access", "/agents/fae?tab=events", "/agents/SELF", "/forms/0", "/forms/77"}, "dark": {"/agents/fae", "/forms/1", "/forms/8", "/done"}} {
+	for scheme, paths := range map[string][]string{"light": {"/mail", "/questions", "/agents", "/devices", "/agents/fae?tab=rules", "/agents/fae?tab=access", "/agents/fae?tab=events", "/agents/SELF", "/forms/0", "/forms/77", "/history", "/access", "/settings", "/forms/8?in=questions"}, "dark": {"/agents/fae", "/forms/1", "/forms/8", "/done"}} {
 		b.prefer(scheme)
 		for _, path := range paths {
 			b.do(chromedp.Navigate(b.url + path))
 			b.until(`document.readyState === 'complete'`)
-			if summary := map[string]string{"/agents/fae?tab=access": "#holds summary", "/agents/fae?tab=events": "#log summary"}[path]; summary != "" {
+			if summary := map[string]string{"/agents/fae?tab=access": "#holds summary", "/agents/fae?tab=rules": "#proposed summary", "/agents/fae?tab=events": "#log summary"}[path]; summary != "" {
 				b.until(`document.documentElement.dataset.live`)
 				b.click(summary)
 			}
-			if path == "/questions" {
+			if path == "/forms/8?in=questions" {
 				b.click(".ask:has(.select) button.primary") // shows the errors
 				b.reads(".wrong", "Required")
 			}
 			if found := b.violations(string(source)); found != "" {
 				t.Errorf("%s in %s:\n%s", path, scheme, found)
 			}
+		}
+	}
+}
+
+// TestSecondStepAndLostConnectionAreReadable looks at the button that was pressed once for a call of high risk, and at the words for a
+// connection that is lost.
+func TestSecondStepAndLostConnectionAreReadable(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile(axePath(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := openPageServer(t)
+	h.approve("shell", `{"command":"git push --force origin main"}`)
+	b := h.openBrowser()
+	for _, scheme := range []string{"light", "dark"} {
+		b.prefer(scheme)
+		b.open("/questions")
+		b.live()
+		b.until(`document.activeElement.matches("#alone > .message[data-keys]")`)
+		b.press("a")
+		b.until(`document.querySelector("#alone button[value=once]").classList.contains("stop")`)
+		if found := b.violations(string(source)); found != "" {
+			t.Errorf("in %s:\n%s", scheme, found)
+		}
+		if whole := b.text(`(() => {
+			const words = document.getElementById("connection");
+			words.textContent = "Reconnecting…";
+			const box = words.getBoundingClientRect();
+			const next = document.querySelector(".foot .icon").getBoundingClientRect().left;
+			return box.height < 24 && box.right <= next ? "" : [box.left, box.right, box.height, next].join(" ");
+		})()`); whole != "" {
+			t.Errorf("in %s the words for a lost connection break, or lie over a button: %s", scheme, whole)
 		}
 	}
 }

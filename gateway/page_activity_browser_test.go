@@ -82,7 +82,7 @@ read x < gate3`)
 	b.until(`document.getElementById('line').value === ''`)
 	b.reads("#activity .output .f1", "red")
 	b.reads("#activity .output", "all of it")
-	b.reads(".standing", "running")
+	b.reads(".standing", "Running")
 	if got := b.text(`document.querySelector('#activity .output').textContent`); got != "red <script>window.hacked = 1</script><img src=x onerror=hacked=1>\nclick \\u{202e}gnp.exe\nall of it" {
 		t.Errorf("it shows %q", got)
 	}
@@ -98,7 +98,7 @@ read x < gate3`)
 	b.reads(".more", "Show earlier")
 	b.click(".agent-head .stop")
 	b.reads("#activity .ended", "Stopped by you")
-	b.reads(".standing", "idle")
+	b.reads(".standing", "Idle")
 	b.checkNoFaults()
 	if f, err := w.WaitForFinish(t.Context(), 0); err != nil || f.Status != view.FinishIdle {
 		t.Errorf("%+v, %v", f, err)
@@ -198,7 +198,7 @@ func TestAbsenceIsSetOnThePage(t *testing.T) {
 	if _, err := joe.SetAway(t.Context(), mailbox.SetAway{Until: now.Away.Until}); err != nil {
 		t.Fatal(err)
 	}
-	b.reads(fmt.Sprintf("#left-agents a[data-part=%q] .state", joe.ID().String()), "away")
+	b.reads(fmt.Sprintf("#left-agents a[data-part=%q] .away", joe.ID().String()), "away")
 	shows := fmt.Sprintf(`((times) => times.length === 3 && times.every((e) => Date.parse(e.dataset.until) === %d))([...document.querySelectorAll('[data-until]')])`, now.Away.Until)
 	b.until(shows)
 	b.run(`for (const e of document.querySelectorAll('[data-until]')) e.dataset.until = new Date(0).toISOString(); // as if the absences had ended

@@ -71,7 +71,7 @@ func TestAgentPageWorksWithoutScript(t *testing.T) {
 		tab  string
 		want []string
 	}{
-		{"activity", []string{`href="/agents/fae?tab=access"`, `aria-current="page">Activity`, "asks about calls that no rule decides", "✓</span> Always: exactly this call", "Run git push", `name="text"`}},
+		{"activity", []string{`href="/agents/fae?tab=access"`, `aria-current="page">Activity`, "When no rule applies: ask", "✓</span> Always: exactly this call", "Run git push", `name="text"`}},
 		{"access", []string{h.fae.ID().String(), "@host", "<strong>SELF</strong></bdi> to <bdi", "got a reference", "its host"}},
 		{"rules", []string{
 			"Always</strong>", "exactly: git push<", "used 1 time, last", "Never</strong>", "not used yet", "until removed",
@@ -152,5 +152,21 @@ func TestAgentPageIsForHostAndAgent(t *testing.T) {
 		if status, _, body := h.send(r, c.token); status != c.want {
 			t.Errorf("%s with token %.8q: %d, want %d\n%s", c.path, c.token, status, c.want, body)
 		}
+	}
+}
+
+// TestUnknownAddressIsAPage tells a browser on a page that there is nothing at an address, and a program as JSON.
+func TestUnknownAddressIsAPage(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	status, head, body := h.get("/nowhere/<b>", "text/html,*/*")
+	if status != 404 || !strings.HasPrefix(head.Get("Content-Type"), "text/html") || !strings.Contains(body, "There is nothing here") || strings.Contains(body, "/<b>") {
+		t.Errorf("%d %v\n%s", status, head, body)
+	}
+	if head.Get("Content-Security-Policy") != pagePolicy {
+		t.Errorf("the policy is %q", head.Get("Content-Security-Policy"))
+	}
+	if status, head, body = h.get("/nowhere", "*/*"); status != 404 || head.Get("Content-Type") != "application/json" || !strings.Contains(body, "INVALID_ARGUMENT") {
+		t.Errorf("%d %v\n%s", status, head, body)
 	}
 }

@@ -23,7 +23,7 @@ func TestAgentListIsLive(t *testing.T) {
 	b.until(`document.querySelector('.agent') === window.first && document.activeElement.matches('.more-of')`) // unchanged elements stay
 	h.ask(parley.Form{To: "HOST", Fields: []events.Field{{Name: "a"}}})
 	b.reads(".agent", "1 waiting for an answer")
-	b.reads(".agent", "1 asked and open")
+	b.reads(".agent", "1 question open")
 	b.until(`document.activeElement.matches('.more-of')`) // the same link in the new element
 	if err := h.node.Host().Names().Remove(t.Context(), "joe"); err != nil {
 		t.Fatal(err)

@@ -81,12 +81,12 @@ func TestAgentListShowsStatus(t *testing.T) {
 		}
 	}
 	_, _, body := h.get("/agents", "text/html")
-	for _, want := range []string{"<strong>2</strong> waiting for an answer", "<strong>2</strong> asked and open"} {
+	for _, want := range []string{"<strong>2</strong> waiting for an answer", "<strong>2</strong> questions open"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the list has no %q:\n%s", want, body)
 		}
 	}
-	if _, _, body := h.get("/agents/fae", "text/html"); !strings.Contains(body, "2 asked and open") || !strings.Contains(body, "Configure the project") {
+	if _, _, body := h.get("/agents/fae", "text/html"); !strings.Contains(body, "2 questions open") || !strings.Contains(body, "Configure the project") {
 		t.Errorf("its page: %s", body)
 	}
 }
@@ -106,7 +106,7 @@ func TestAbsenceNeedsNoScript(t *testing.T) {
 		{"/agents/SELF", url.Values{"away": {"1"}, "for": {"72h"}, "delegate": {"nobody"}}, 404, map[string]string{"/agents/SELF": ": forms go to joe "}},
 		{"/agents/SELF", url.Values{"away": {"1"}, "for": {"-1h"}}, 400, map[string]string{"/agents/SELF": ": forms go to joe "}},
 		{"/agents/SELF", url.Values{"away": {"1"}, "for": {"99999999h"}}, 400, nil},
-		{"/agents/joe", url.Values{"away": {"1"}, "for": {"4h"}}, 303, map[string]string{"/agents/joe": " Away until ", "/agents": " joe idle · away ", "/agents/SELF": ": forms go to joe "}},
+		{"/agents/joe", url.Values{"away": {"1"}, "for": {"4h"}}, 303, map[string]string{"/agents/joe": " Away until ", "/agents": " joe away ", "/agents/SELF": ": forms go to joe "}},
 		{"/agents/joe", url.Values{"back": {"1"}}, 303, map[string]string{"/agents/joe": " Away… "}},
 		{"/agents/SELF", url.Values{"back": {"1"}}, 303, map[string]string{"/agents/SELF": " Away… "}},
 	} {

@@ -40,7 +40,7 @@ func TestEachFieldTypeIsAnswered(t *testing.T) {
 	h.guest("joe")
 	asked := h.ask(parley.Form{Title: "Set up the project", Description: "Everything at once.", Fields: everyType()})
 	b := h.openBrowser()
-	b.open("/")
+	b.open("/mail")
 	b.fill(fieldAt(0)+" input", "my-app")
 	b.fill(fieldAt(1)+" textarea", "two\nlines")
 	b.fill(fieldAt(2)+" input", "9007199254740993") // beyond the exact range of numbers
@@ -92,7 +92,7 @@ func TestRefusedAnswerShowsFieldErrors(t *testing.T) {
 		{Name: "zip", Label: "Zip", Pattern: []byte(`{"type":"string","pattern":"^[0-9]{5}$"}`)},
 	}})
 	b := h.openBrowser()
-	b.open("/")
+	b.open("/mail")
 	b.fill(fieldAt(1)+" input", "eighty")
 	b.click(answerButton)
 	b.reads(fieldAt(0)+" .wrong", "Required") // from the page
@@ -121,7 +121,7 @@ func TestFirstAnswerOfTwoTabsWins(t *testing.T) {
 	h.guest("joe")
 	asked := h.ask(parley.Form{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	one := h.openBrowser()
-	one.open("/")
+	one.open("/mail")
 	two := h.tab(one.ctx)
 	two.open("/questions")
 	two.fill(fieldAt(0)+" input", "second")
@@ -185,7 +185,7 @@ func TestHeldEnterSendsNothing(t *testing.T) {
 	for _, fields := range [][]events.Field{{{Name: "port"}}, {{Name: "zone"}, {Name: "why"}}} {
 		asked := h.ask(parley.Form{Title: "Which " + fields[0].Name, Fields: fields})
 		h.ask(parley.Form{Title: "Something else", Fields: fields})
-		b.open("/")
+		b.open("/mail")
 		b.live()
 		b.run(`globalThis.sent = 0; document.addEventListener('submit', (e) => { if (!e.target.matches('[method=dialog]')) sent++; }, true)`)
 		b.press("k", chromedp.ModifierCtrl)
@@ -213,13 +213,13 @@ func TestHeldEnterSendsNothing(t *testing.T) {
 func TestApprovalIsDecidedByOneButton(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	permission, err := h.fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `{"command":"rm -r <b>"}`}})
+	permission, err := h.fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `{"command":"make '<b>'"}`}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := h.openBrowser()
 	b.open("/questions")
-	b.holds(".context.input", `{"command":"rm -r <b>"}`)
+	b.holds(".context.input", `{"command":"make '<b>'"}`)
 	b.until(`document.activeElement.matches('li.message')`) // never a button: a key press meant for something else must not decide
 	b.click(`.ask button[value=once]`)
 	b.reads(".state", "✓ Allowed once · by HOST")

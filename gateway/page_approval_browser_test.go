@@ -119,8 +119,7 @@ func TestRuleIsChosenByDescription(t *testing.T) {
 
 	first := h.approveIn(shop, "shell", `{"command":"git push origin main"}`)
 	b.reads(asking(first)+" button[value=always]", "exactly this call, in /srv/shop")
-	b.click(asking(first) + " .rules summary")
-	b.choose(asking(first)+" select", h.asked(first).Permission.Offers[1].ID)
+	b.click(fmt.Sprintf("%s .rules input[value=%q]", asking(first), h.asked(first).Permission.Offers[1].ID))
 	b.reads(asking(first)+" button[value=always]", wider)
 	b.reads(asking(first)+" button[value=never]", wider)
 	b.click(asking(first) + " button[value=always]")
@@ -152,13 +151,13 @@ func TestRuleIsChosenWithoutScript(t *testing.T) {
 	const files = "any input for files src/**/*.go that are not hidden, in /srv/shop"
 	offers := h.asked(p).Permission.Offers
 	for i, want := range []string{"exactly this call, in /srv/shop", "any input for the file src/a.go, in /srv/shop", files} {
-		if option := fmt.Sprintf(`<option value="%s">%s<`, offers[i].ID, want); !strings.Contains(body, option) {
-			t.Errorf("there is no %s in\n%s", option, body)
+		if !strings.Contains(body, fmt.Sprintf(`value="%s"`, offers[i].ID)) || !strings.Contains(body, fmt.Sprintf(`data-words="%s"`, want)) {
+			t.Errorf("there is no %s in\n%s", want, body)
 		}
 	}
 	for _, wrong := range []string{"files", files, h.asked(h.approveIn("/srv/other", "Edit", `{"file_path":"/srv/other/src/a.go"}`)).Permission.Offers[2].ID} {
 		status, _, body := h.postForm("/forms/"+p.Form.String(), url.Values{"f0": {"always"}, "f1": {""}, "f2": {wrong}})
-		if status != http.StatusUnprocessableEntity || !strings.Contains(body, "not one of the options") || !strings.Contains(body, "the rule chosen below") {
+		if status != http.StatusUnprocessableEntity || !strings.Contains(body, "not one of the options") || !strings.Contains(body, "the rule chosen above") {
 			t.Errorf("the rule %s, which is not offered: %d\n%s", wrong, status, body)
 		}
 	}
@@ -223,13 +222,12 @@ func TestApprovalIsShownAsText(t *testing.T) {
 	input := "{\"path\":\"</p><img src=x onerror=alert(2)>\u202e\u200b\"}"
 	p := h.approve(tool, input)
 	b := h.openBrowser()
-	for _, path := range []string{"/questions", "/", "/forms/" + p.Form.String()} {
+	for _, path := range []string{"/questions", "/mail", "/forms/" + p.Form.String()} {
 		b.open(path)
 		b.reads(asking(p)+" .heading", `use <script>alert(1)</script>\u{202e}txt.exe`)
 		b.reads(asking(p)+" .values dd", `</p><img src=x onerror=alert(2)>\u{202e}\u{200b}`)
 		b.holds(asking(p)+" .context.input", `</p><img src=x onerror=alert(2)>\u{202e}\u{200b}`)
 	}
-	b.click(asking(p) + " .rules summary")
 	b.click(asking(p) + " button[value=never]")
 	b.reads(asking(p)+" .state", "✕ Never: exactly this call · by HOST")
 	if h.permitted(p) {
@@ -254,8 +252,8 @@ func TestNewApprovalIsToldByToast(t *testing.T) {
 	b.live()
 	b.fill(fieldAt(0)+" input", "half a word")
 	first := h.approve("shell", `{"command":"make"}`)
-	b.reads(".toast", "Run make")
-	b.reads("#stream", "Run make")
+	b.reads(".toast .what", "make")
+	b.reads("#stream .what", "make")
 	b.until(`document.getElementById("count").textContent === "2"`)
 	b.until(`document.activeElement.name === "f0" && document.activeElement.value === "half a word"`)
 	b.until(`new Set([...document.querySelectorAll("[id]")].map((e) => e.id)).size === document.querySelectorAll("[id]").length`)
@@ -307,14 +305,14 @@ func TestRuleButtonsAreHiddenWhereSeveralDecide(t *testing.T) {
 		buttons, others string
 		commands        string
 	}{
-		{several, "once,deny", "why", "Allow once,Deny,Deny with a reason"},
-		{one, "once,always,deny,never", "edit,rules,why", "Allow once,Always allow,Deny,Never allow,Deny with a reason,Edit the input"},
+		{several, "once,deny", "asks,why", "Allow once,Deny,Deny with a reason"},
+		{one, "never,once,always,deny", "asks,edit,why", "Allow once,Always allow,Deny,Never allow,Deny with a reason,Edit the input"},
 	} {
 		in := asking(c.approval) + " form.ask "
 		b.open("/forms/" + c.approval.Form.String())
 		b.live()
-		b.until(fmt.Sprintf(`[...document.querySelectorAll(%q)].map((e) => e.value).join() === %q`, in+"button.choice:not(.edit *)", c.buttons))
-		b.until(fmt.Sprintf(`[...document.querySelectorAll(%q)].map((e) => e.className.replace('act ', '')).sort().join() === %q`, in+".others > details", c.others))
+		b.until(fmt.Sprintf(`[...document.querySelectorAll(%q)].map((e) => e.value).join() === %q`, in+"button.choice:not([data-edited], .asks *)", c.buttons))
+		b.until(fmt.Sprintf(`[...document.querySelectorAll(%q)].map((e) => e.className.replace('act ', '')).sort().join() === %q`, in+".others > details:not(.forward)", c.others))
 		b.press("k", chromedp.ModifierCtrl)
 		b.until(`document.activeElement.matches('.palette input')`)
 		b.until(fmt.Sprintf(`[...document.querySelectorAll('.palette li')].map((e) => e.firstElementChild.textContent).filter((t) => /^(Allow|Always|Deny|Never|Edit)/.test(t)).join() === %q`, c.commands))
@@ -322,7 +320,7 @@ func TestRuleButtonsAreHiddenWhereSeveralDecide(t *testing.T) {
 	b.open("/forms/" + several.Form.String())
 	b.live()
 	b.click(asking(several) + " button[value=once]")
-	b.reads(asking(several)+" .votes", "1 of 2 answered")
+	b.reads(asking(several)+" .votes", "1 of 2 approvals")
 	b.until(fmt.Sprintf(`!document.querySelector(%q)`, asking(several)+" button.choice"))
 	b.checkNoFaults()
 }

@@ -196,7 +196,11 @@ func (b *tab) recordFault(ev any) {
 	}
 	switch e := ev.(type) {
 	case *runtime.EventExceptionThrown:
-		note(e.ExceptionDetails.Text + " " + fmt.Sprint(e.ExceptionDetails.Exception.Description))
+		thrown := ""
+		if e.ExceptionDetails.Exception != nil {
+			thrown = fmt.Sprint(e.ExceptionDetails.Exception.Description)
+		}
+		note(e.ExceptionDetails.Text + " " + thrown + fmt.Sprintf(" (%s:%d)", e.ExceptionDetails.URL, e.ExceptionDetails.LineNumber))
 	case *cdppage.EventJavascriptDialogOpening:
 		note("dialog: " + e.Message)
 	}
@@ -320,7 +324,7 @@ func (b *tab) tap(selector string) {
 func (b *tab) place(selector string) []float64 {
 	b.t.Helper()
 	b.until(fmt.Sprintf(`((e) => {
-		if (!e) return false;
+		if (!e || e.closest('.message[data-held]')) return false; // it takes no decision yet
 		e.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });
 		const { x, y, width, height } = e.getBoundingClientRect(), at = [x, y, width, height].join(' ');
 		const rests = e.wasAt === at && width > 0;

@@ -19,7 +19,7 @@ func TestFormIsBuiltFieldByField(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
-	b.open("/")
+	b.open("/mail")
 	b.openBuilder("/form")
 	b.fill("#builder-to", "fa")
 	b.reads(".combined .suggestions", "fae")
@@ -71,7 +71,7 @@ func TestBuilderIsAccessible(t *testing.T) {
 	}
 	h := openPageServer(t)
 	b := h.openBrowser()
-	b.open("/")
+	b.open("/mail")
 	b.buildScene()
 	for _, look := range []struct {
 		name, scheme string
@@ -94,7 +94,7 @@ func TestBuilderShowsErrorsAtTheirFields(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
-	b.open("/")
+	b.open("/mail")
 	b.openBuilder(`/form nobody`)
 	marked := func(name, says string) {
 		t.Helper()
@@ -151,7 +151,7 @@ func TestPatternMatchesItsRules(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
-	b.open("/")
+	b.open("/mail")
 	b.openBuilder("/form fae")
 	b.unfold(1)
 	pattern, rule := part(1, "[name=pattern]"), func(name string) string { return part(1, "[data-rule="+name+"]") }
@@ -181,7 +181,7 @@ func TestFormIsBuiltByKeyboard(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
-	b.open("/")
+	b.open("/mail")
 	b.openBuilder("/form fae")
 	b.until(`document.activeElement.name === 'description'`)
 	b.press("Two things")
@@ -243,7 +243,7 @@ func TestBuilderKeepsDraftUntilSentOrDiscarded(t *testing.T) {
 	h := openPageServer(t)
 	h.guest("joe")
 	b := h.openBrowser()
-	b.open("/")
+	b.open("/mail")
 	b.openBuilder("/form fae")
 	b.press(kb.Escape) // without input it does not ask
 	b.until(`!document.querySelector('dialog') && document.activeElement.id === 'line' && document.getElementById('line').value === '/form fae'`)
@@ -251,10 +251,10 @@ func TestBuilderKeepsDraftUntilSentOrDiscarded(t *testing.T) {
 	b.openBuilder("/form fae")
 	b.fill("[name=description]", "Half a form")
 	b.build(1, events.Field{Name: "zone", Type: events.Select, Required: true, Help: "where", Options: []events.Option{{Value: "eu"}, {Value: "us"}}, Default: capabilities.String("us")})
-	b.open("/?as=fae")
+	b.open("/mail?as=fae")
 	b.openBuilder("/form")
 	b.until(`document.querySelector('[name=description]').value === ''`) // the draft is HOST's
-	b.open("/")
+	b.open("/mail")
 	b.openBuilder("/form joe")
 	b.until(`document.querySelector('[name=description]').value === 'Half a form' && document.getElementById('builder-to').value === 'joe'`)
 	b.until(fmt.Sprintf(`document.querySelector(%q).value === 'us' && document.querySelector(%q).checked`, part(1, "[name=default]"), part(1, "[name=required]")))
@@ -289,7 +289,7 @@ func TestBuilderShowsHostileTextAsText(t *testing.T) {
 	const shown = `<img src=x onerror=alert(1)><script>alert(2)</script>\u{202e}gpj.exe\u{200b}`
 	h.guest("<b>joe")
 	b := h.openBrowser()
-	b.open("/")
+	b.open("/mail")
 	b.openBuilder("/form")
 	b.fill("#builder-to", "<")
 	b.reads(".combined .suggestions", `<b>joe`)
@@ -319,7 +319,7 @@ func TestPressedPreviewStaysUntilReleased(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
-	b.open("/?as=fae")
+	b.open("/mail?as=fae")
 	b.openBuilder("/form HOST What?")
 	b.build(1, events.Field{Name: "port", Type: events.Number, Required: true})
 	b.reads(".preview .field", "required")
@@ -340,7 +340,7 @@ func TestPreviewSendsNothing(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
-	b.open("/?as=fae") // the host acts as the guest
+	b.open("/mail?as=fae") // the host acts as the guest
 	b.openBuilder("/form HOST What?")
 	b.build(1, events.Field{Name: "port", Type: events.Number, Required: true})
 	b.reads(".preview .field", "required") // the last drawing, which would take the refusal away

@@ -35,7 +35,7 @@ func TestApprovalsAreReadAndDecidedByKeys(t *testing.T) {
 	h := openPageServer(t)
 	edit, command := h.approveCalls()
 	b := h.openBrowser()
-	b.open("/questions")
+	b.open("/forms/" + edit.Form.String() + "?in=questions")
 	b.reads(asking(edit)+" .heading", "fae wants to edit checkout.go")
 	b.reads(asking(edit)+" .place", "Edit in /srv/shop")
 	b.reads(asking(edit)+" .path", "/srv/shop/checkout.go +61 −1")
@@ -49,8 +49,8 @@ func TestApprovalsAreReadAndDecidedByKeys(t *testing.T) {
 	b.until(fmt.Sprintf(`document.activeElement.matches(%q)`, asking(command)+"[data-keys]"))
 	b.reads(asking(command)+" .aside", "Publish the fix")
 	b.reads(asking(command)+" .line:nth-child(3)", "&& sudo git push --force origin main")
-	for kind, words := range map[string]string{"privilege": "sudo", "force": "--force", "network": "git push"} {
-		b.reads(asking(command)+fmt.Sprintf(" [data-risk=%s]", kind), words)
+	for level, words := range map[string]string{"high risk": "Runs as root", "": "network"} {
+		b.reads(asking(command)+fmt.Sprintf(" [data-risk=%q]", level), words)
 	}
 	b.press("d")
 	b.until(`document.activeElement.matches(".why textarea")`)

@@ -72,7 +72,7 @@ func TestEachSlashCommand(t *testing.T) {
 		return in.Messages[len(in.Messages)-1]
 	}
 	b := h.openBrowser()
-	b.open("/")
+	b.open("/mail")
 	for _, c := range []struct {
 		line, says string
 		came       func() string // the result, read from the mailboxes
@@ -125,7 +125,7 @@ func TestRefusedCommandKeepsItsText(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := h.openBrowser()
-	b.open("/")
+	b.open("/mail")
 	for line, says := range map[string]string{
 		`/fly`:                        "There is no /fly",
 		`hello`:                       "Begin with a command",
@@ -191,7 +191,7 @@ func TestCommandsAreCompleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := h.openBrowser()
-	b.open("/")
+	b.open("/mail")
 
 	b.offers("/re", "/respond-form", "/request", "/resolve", "/reject", "/reply")
 	b.offers("/forw", "/forward")
@@ -258,7 +258,7 @@ func TestCommandLineShowsHostileTextAsText(t *testing.T) {
 	h.guest("<b>joe")
 	h.ask(parley.Form{Title: evil, Description: evil, Fields: []events.Field{{Name: "<i>", Label: evil, Type: events.Select, Options: []events.Option{{Value: evil, Label: evil}}}}})
 	b := h.openBrowser()
-	b.open("/")
+	b.open("/mail")
 	b.offers("/send <", `<b>joe`)
 	b.press(kb.Tab)
 	b.takes("/send <b>joe ") // the inserted word is the unescaped name
@@ -309,7 +309,7 @@ func TestPageValidatesAsTheNode(t *testing.T) {
 	}
 	h := openPageServer(t)
 	b := h.openBrowser()
-	b.open("/")
+	b.open("/mail")
 	b.text(fmt.Sprintf(`import(%q).then((m) => { window.check = m.validateValues })`, h.path(h.server.site.Assets.URL("validate.js"))))
 	b.until(`window.check`)
 	for _, a := range answers {

@@ -111,7 +111,7 @@ func TestElementsWorkBesideThePage(t *testing.T) {
 	first := h.ask(parley.Form{Title: "First", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	second := h.ask(parley.Form{Title: "Second", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	b := h.openBrowser()
-	b.open("/")
+	b.open("/mail")
 	b.run(`import('` + b.path(web.ElementsPath) + `').then((m) => { // the page defines parley-ask, the module parley-form
 		for (const number of [0, 1]) {
 			const form = document.createElement('parley-form');

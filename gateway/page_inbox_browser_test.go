@@ -35,7 +35,7 @@ func TestHostileTextIsShownAsText(t *testing.T) {
 	b := h.openBrowser()
 	b.open("/agents")
 	b.reads(".agent", `<b>joe`)
-	b.open("/")
+	b.open("/mail")
 	b.reads(".heading", `<script>alert(1)</script><img src=x onerror=alert(2)>"'\u{202e}gpj.exe\u{200b}`)
 	b.reads(".help", `\u{202e}gpj.exe`)
 	b.reads("#stream .what", `<a href="javascript:alert(5)">hi</a>`)
@@ -68,7 +68,7 @@ func TestListIsScrolledInBoundedMemory(t *testing.T) {
 	h := openPageServer(t)
 	h.sendMany(*messages)
 	b := h.openBrowser()
-	b.open("/")
+	b.open("/mail")
 	t.Logf("first paint at %s ms, %s", b.text(`Math.round(performance.getEntriesByName('first-contentful-paint')[0]?.startTime)`), b.heap())
 	t.Logf("the page takes %s", b.text(`((all) => Math.round(all.reduce((n, r) => n + r.encodedBodySize, 0) / 1024) + " KiB over the wire in " + all.length + " responses, of which " + Math.round(all[0].encodedBodySize / 1024) + " KiB of HTML"`+
 		`)([...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource').filter((r) => r.name.includes('/assets/'))])`))
@@ -94,7 +94,7 @@ func TestListIsScrolledInBoundedMemory(t *testing.T) {
 		b.until(`document.querySelector('#stream .entry[data-number="0"]') && isSorted()`)
 		t.Logf("once more %s", b.heap())
 	}
-	b.open("/?kind=message") // of a list that the node picks, no row is lost at the end of a part
+	b.open("/mail?kind=message") // of a list that the node picks, no row is lost at the end of a part
 	b.live()
 	b.until(`document.querySelectorAll('#stream .entry').length >= 50`)
 	b.run(`document.getElementById('rows').scrollTop = 2000`)
@@ -105,7 +105,7 @@ func TestListIsScrolledInBoundedMemory(t *testing.T) {
 		}
 		b.until(fmt.Sprintf(`((all) => all[0] === %d && all.every((n, i) => n === all[0] - i))([...document.querySelectorAll('#stream .entry')].map((r) => Number(r.dataset.number)))`, *messages+i))
 	}
-	b.open("/?group=agent") // an agent has one heading, however many parts were loaded and come
+	b.open("/mail?group=agent") // an agent has one heading, however many parts were loaded and come
 	b.live()
 	b.run(`document.getElementById('rows').scrollTop = 2000`)
 	b.until(`document.querySelectorAll('#stream .entry').length >= 100 && document.querySelectorAll('#stream .group').length === 1`)

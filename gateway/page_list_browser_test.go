@@ -62,7 +62,7 @@ func TestPageIsUsedByKeyboardAlone(t *testing.T) {
 	t.Logf("at 390 px, 2 touches: decided %v after the last, with the time for the button to rest", time.Since(began))
 	h.approve("shell", `{"command":"make"}`)
 	b.do(chromedp.EmulateViewport(1280, 900))
-	b.open("/")
+	b.open("/mail")
 	b.live()
 	b.press("j")
 	b.until(`document.activeElement.closest('.entry')`)
@@ -86,7 +86,7 @@ func TestPageIsUsedByKeyboardAlone(t *testing.T) {
 	b.live()
 	b.click(".tools button[value=wake]")
 	eventually.Holds(t, "the form is back", func() bool { return h.message(form).SnoozedUntil == 0 })
-	b.open("/")
+	b.open("/mail")
 	b.live()
 	b.press("/")
 	b.until(`document.activeElement.id === 'search'`)
@@ -137,7 +137,7 @@ func TestPageIsUsedByKeyboardAlone(t *testing.T) {
 	}
 	b.reads("#empty", "Nothing is snoozed")
 	zone := h.ask(parley.Form{Title: "Which zone?", Fields: []events.Field{{Name: "zone", Type: events.Radio, Options: []events.Option{{Value: "eu"}, {Value: "us"}}}, {Name: "why"}}})
-	b.open("/questions")
+	b.open("/forms/" + zone.Form.String() + "?in=questions")
 	b.reads("#alone .heading", "Which zone?")
 	b.until(`document.activeElement.matches("#alone [type=radio]")`)
 	b.press("2")
@@ -174,7 +174,7 @@ func TestUrgentMailLeadsUntilItIsRead(t *testing.T) {
 	groups := `[...document.querySelectorAll("#stream .group")].map((g) => g.textContent).join()`
 	b := h.openBrowser()
 	b.do(chromedp.EmulateViewport(1280, 800))
-	b.open("/")
+	b.open("/mail")
 	b.live()
 	if got := b.text(numbers) + " " + b.text(groups); got != "0,3,2,1 Urgent,Today" {
 		t.Errorf("the list is %s", got)
@@ -191,7 +191,7 @@ func TestUrgentMailLeadsUntilItIsRead(t *testing.T) {
 	}
 	b.run(`document.querySelector('#stream .entry[data-number="0"] > a').click()`)
 	b.until(`!document.querySelector("#stream [data-urgent]")`)
-	b.open("/")
+	b.open("/mail")
 	if got := b.text(numbers) + " " + b.text(groups); got != "3,2,1,0 Today" {
 		t.Errorf("once it is read the list is %s", got)
 	}
@@ -223,7 +223,7 @@ func TestListsNeedNoScript(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	for _, c := range []struct{ path, want string }{
-		{"/questions", "parley setup claude-code"}, {"/questions", "Send yourself a question"}, {"/snoozed", "Nothing is snoozed"}, {"/done", "Nothing is done"}, {"/", "No messages yet"},
+		{"/questions", "parley setup claude-code"}, {"/questions", "Send yourself a question"}, {"/snoozed", "Nothing is snoozed"}, {"/done", "Nothing is done"}, {"/mail", "No messages yet"},
 	} {
 		if status, _, body := h.get(c.path, "text/html"); status != 200 || !strings.Contains(body, c.want) {
 			t.Errorf("%s: %d, without %q", c.path, status, c.want)
@@ -248,14 +248,14 @@ func TestListsNeedNoScript(t *testing.T) {
 			}
 		}
 	}
-	shows("/", "Run make", "Which port?", "The build is green")
-	shows("/questions", "Run make", "Which port?")
-	shows("/questions?group=agent", "Run make", "Which port?")
-	shows("/?kind=approval", "Run make")
-	shows("/?state=open", "Run make", "Which port?")
-	shows("/?q=BUILD+is", "The build is green")
-	shows("/?agent="+h.fae.ID().String(), "Run make", "Which port?", "The build is green")
-	shows("/?agent=nobody")
+	shows("/mail", "<bdi>make</bdi>", "Which port?", "The build is green")
+	shows("/questions", "<bdi>make</bdi>", "Which port?")
+	shows("/questions?group=agent", "<bdi>make</bdi>", "Which port?")
+	shows("/mail?kind=approval", "<bdi>make</bdi>")
+	shows("/mail?state=open", "<bdi>make</bdi>", "Which port?")
+	shows("/mail?q=BUILD+is", "The build is green")
+	shows("/mail?agent="+h.fae.ID().String(), "<bdi>make</bdi>", "Which port?", "The build is green")
+	shows("/mail?agent=nobody")
 	form := "/forms/" + asked.Form.String()
 	in := "?in=" + url.QueryEscape("questions?group=agent")
 	if _, _, body := h.get(form+in, "text/html"); !strings.Contains(body, `<form class="ask"`) || !strings.Contains(body, `aria-current="true"`) || !strings.Contains(body, `href="/questions?group=agent"`) {
@@ -268,13 +268,13 @@ func TestListsNeedNoScript(t *testing.T) {
 		}
 	}
 	send(form, "snooze-4")
-	shows("/questions", "Run make")
+	shows("/questions", "<bdi>make</bdi>")
 	shows("/snoozed", "Which port?")
 	send(form, "wake")
 	shows("/snoozed")
 	send("/forms/0", "dismiss")
 	shows("/done", "The build is green")
-	shows("/", "Run make", "Which port?")
+	shows("/mail", "<bdi>make</bdi>", "Which port?")
 	send("/forms/0", "restore")
 	shows("/done")
 	for _, bad := range []string{"snooze-", "snooze-0", "snooze-99999", "snooze-x"} {
@@ -296,12 +296,12 @@ func TestLayoutFitsEveryWidth(t *testing.T) {
 	h.ask(parley.Form{Title: "Which port?", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	h.approve("shell", `{"command":"make"}`)
 	b := h.openBrowser()
-	const panes = `['.left', '#list', '#item'].map((s) => document.querySelector(s)).map((e) => (e?.checkVisibility() ? Math.round(e.getBoundingClientRect().width) : 0)).join()`
+	const panes = `['.rail', '#list', '#item'].map((s) => document.querySelector(s)).map((e) => (e?.checkVisibility() ? Math.round(e.getBoundingClientRect().width) : 0)).join()`
 	for i, c := range []struct {
 		width      int64
 		list, item string // the widths of the panes
 		checked    []string
-	}{{1280, "220,360,700", "220,360,700", []string{"/questions"}}, {768, "768,768,0", "768,0,768", nil}, {390, "390,390,0", "390,0,390", []string{"/questions", "/forms/0"}}} {
+	}{{1280, "224,440,616", "224,440,616", []string{"/questions"}}, {768, "0,768,0", "0,0,768", nil}, {390, "0,390,0", "0,0,390", []string{"/questions", "/forms/0"}}} {
 		b.do(chromedp.EmulateViewport(c.width, 900))
 		for path, want := range map[string]string{"/questions": c.list, "/forms/0": c.item} {
 			b.prefer([]string{"light", "light", "dark"}[i])
@@ -309,7 +309,7 @@ func TestLayoutFitsEveryWidth(t *testing.T) {
 			if got := b.text(panes); got != want {
 				t.Errorf("%s at %d: %s, want %s", path, c.width, got, want)
 			}
-			if got := b.text(`[...document.querySelectorAll('.entry')].map((e) => e.offsetHeight).join()`); path == "/questions" && got != "64,64" {
+			if got := b.text(`[...document.querySelectorAll('.entry')].map((e) => e.offsetHeight).join()`); path == "/questions" && got != "56,56" {
 				t.Errorf("rows of %s", got)
 			}
 			if !slices.Contains(c.checked, path) {

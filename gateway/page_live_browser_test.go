@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/network"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
@@ -58,7 +59,7 @@ func TestTabsShareOneStream(t *testing.T) {
 		}
 	}
 	send("before")
-	all := h.tabs(3, "/")
+	all := h.tabs(3, "/mail")
 	h.streams(1)
 	for _, b := range all {
 		b.run(keep)
@@ -110,7 +111,7 @@ func TestTabsOfSeveralAgentsShareOneStream(t *testing.T) {
 		if i > 0 {
 			all = append(all, h.tab(all[0].ctx))
 		}
-		all[i].open("/?as=" + name)
+		all[i].open("/mail?as=" + name)
 		all[i].live()
 	}
 	h.streams(1)
@@ -127,7 +128,7 @@ func TestTabsOfSeveralAgentsShareOneStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := h.tab(all[0].ctx) // reopens the stream for all tabs
-	late.open("/")
+	late.open("/mail")
 	all[3].until(`document.getElementById('connection').textContent !== ''`) // the host does not hold its agent any more
 	if _, err := guests[4].Send(t.Context(), "@self", "and more"); err != nil {
 		t.Fatal(err)
@@ -139,7 +140,7 @@ func TestLateTabMissesNothing(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	first := h.openBrowser()
-	first.open("/")
+	first.open("/mail")
 	first.live()
 	b := h.tab(first.ctx)
 	b.do(chromedp.Navigate(b.url + "/assets/none.js")) // a page of the node without a stream
@@ -187,10 +188,45 @@ func (h *pageServer) closeWorker(b *tab) {
 	}
 }
 
+// TestWorkerIsLoadedOnceTheNodeIsBack ends the worker while the node is away, so that no other can be loaded. The page goes on by itself
+// when the node is back.
+func TestWorkerIsLoadedOnceTheNodeIsBack(t *testing.T) {
+	t.Parallel()
+	browserPath(t, shells...)
+	k := &restartingNode{t: t, folder: t.TempDir(), address: freeport.Address(t)}
+	k.start()
+	t.Cleanup(func() { k.stop() })
+	h := &pageServer{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
+	h.fae = h.guest("fae")
+	b := h.tabs(1, "/mail")[0]
+	b.run(`window.tried = 0; const ask = fetch; window.fetch = (to, ...more) => { if (/worker/.test(to)) window.tried++; return ask(to, ...more); }`)
+	k.stop()
+	b.reads("#connection", "Reconnecting…")
+	if _, err := chromedp.Call(b.ctx, network.ClearBrowserCache, struct{}{}); err != nil {
+		t.Fatal(err)
+	}
+	h.closeWorker(b)
+	b.until(`window.tried > 1`)
+	b.reads("#connection", "Reconnecting…")
+	b.until(`document.documentElement.hasAttribute("data-offline")`)
+	k.start()
+	h.server, h.node = k.server, k.node
+	b.until(`document.getElementById("connection").textContent === "" && !document.documentElement.hasAttribute("data-offline")`)
+	var err error
+	if h.fae, err = k.node.ActAs(t.Context(), "fae"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.fae.Send(t.Context(), "HOST", "a word"); err != nil {
+		t.Fatal(err)
+	}
+	b.reads(".entry .what", "a word")
+	b.checkNoFaults()
+}
+
 func TestDeadWorkerIsReplaced(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	all := h.tabs(2, "/")
+	all := h.tabs(2, "/mail")
 	all[0].run(keep)
 	all[1].run(keep)
 	all[0].run(`setInterval(async () => { window.watches = (await navigator.locks.query()).pending.filter((l) => l.name.startsWith('parley.worker.')).length }, 20)`)
@@ -210,7 +246,7 @@ func TestSignedOutPageFollowsNoOtherSession(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
-	b.open("/")
+	b.open("/mail")
 	b.live()
 	host := h.node.Host().ID().String()
 	guest := makeToken(t, h.fae, "read")
@@ -219,7 +255,7 @@ func TestSignedOutPageFollowsNoOtherSession(t *testing.T) {
 		t.Errorf("%d %s", status, body)
 	}
 	other := h.tab(b.ctx) // signs the browser in as another agent
-	other.open("/")
+	other.open("/mail")
 	other.live()
 	h.streams(2) // the first tab's stream began with its own session
 	if _, err := h.fae.Send(t.Context(), "HOST", "between the two"); err != nil {
@@ -231,7 +267,7 @@ func TestSignedOutPageFollowsNoOtherSession(t *testing.T) {
 	late.do(chromedp.Navigate(b.url + "/assets/none.js"))
 	late.run(fmt.Sprintf(`document.body.innerHTML = '<p id=connection></p>'; import(%q).then((m) => m.follow({ reader: %q, as: '', cursor: '0' }, {}))`,
 		h.path(h.server.site.Assets.URL("stream.js")), host))
-	late.reads("#connection", "Signed in as another")
+	late.reads("#connection", "signed in as another")
 }
 
 func TestTabWithoutWorkerFollowsWhileVisible(t *testing.T) {
@@ -242,7 +278,7 @@ func TestTabWithoutWorkerFollowsWhileVisible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.open("/")
+	b.open("/mail")
 	b.live()
 	b.run(keep)
 	h.streams(1)
@@ -268,7 +304,7 @@ func TestRestoredPageMissesNothing(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
-	b.open("/")
+	b.open("/mail")
 	b.live()
 	b.run(keep)
 	h.streams(1)

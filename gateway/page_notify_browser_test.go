@@ -86,7 +86,7 @@ func TestHiddenTabsShowOneNotification(t *testing.T) {
 	t.Parallel() // it mostly waits
 	h := openPageServer(t)
 	h.notifies = true
-	all := h.tabs(2, "/")
+	all := h.tabs(2, "/mail")
 	h.mayNotify(all...)
 	all[0].click("#notify")
 	for _, b := range all {
@@ -104,7 +104,7 @@ func TestHiddenTabsShowOneNotification(t *testing.T) {
 	}
 	all[0].comes(`window.shown.length === 1`)
 	got := all[0].notifications()[0]
-	want := notification{Title: "1 approval and 2 questions wait", Body: `fae: Run make, Which port?, An <b>odd</b>\u{202e} one`, Tag: "parley.questions"}
+	want := notification{Title: "1 approval and 2 questions wait", Body: `fae: make, Which port?, An <b>odd</b>\u{202e} one`, Tag: "parley.questions"}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -173,7 +173,7 @@ func TestDeniedNotificationPermissionIsReported(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
-	b.open("/")
+	b.open("/mail")
 	b.click("#notify") // a browser without a window denies the permission
 	b.reads("#notify", "Blocked by the browser")
 	b.until(`document.getElementById('notify').getAttribute('aria-pressed') === 'false'`)
@@ -194,11 +194,11 @@ func TestApprovalBehindManyQuestionsIsShown(t *testing.T) {
 	all[1].hide(true)
 	h.approve("shell", `{"command":"make"}`)
 	all[0].comes(`window.shown.length === 1`)
-	if got := all[0].notifications()[0]; got.Title != "1 approval waits" || got.Body != "fae: Run make" {
+	if got := all[0].notifications()[0]; got.Title != "1 approval waits" || got.Body != "fae: make" {
 		t.Errorf("%+v", got)
 	}
 	for _, b := range all {
-		b.comes(`document.querySelector('.toast .what')?.textContent === 'Run make'`)
+		b.comes(`document.querySelector('.toast .what')?.textContent === 'make'`)
 		b.checkNoFaults()
 	}
 }

@@ -36,7 +36,7 @@ func TestPreviewMatchesRecipientsView(t *testing.T) {
 	if status, body := h.postJSON("/rpc/form", `{"recipient":"fae","title":"A server","description":"Where?","fields":`+fields+`}`, h.token); status != 200 {
 		t.Fatalf("%d %s", status, body)
 	}
-	_, _, seen := h.get("/?as=fae", "text/html")
+	_, _, seen := h.get("/mail?as=fae", "text/html")
 	field := func(html string) string {
 		_, after, _ := strings.Cut(html, `<fieldset class="field radios"`)
 		within, _, _ := strings.Cut(after, "</fieldset>")

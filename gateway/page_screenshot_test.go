@@ -30,20 +30,20 @@ func TestScreenshots(t *testing.T) {
 	h.fillScene()
 	h.fillCalls()
 	b := h.openBrowser()
-	for _, width := range []int64{390, 768, 1280} {
+	for _, width := range []int64{1280, 390, 768} {
 		for _, scheme := range []string{"light", "dark"} {
 			b.do(chromedp.EmulateViewport(width, 900))
 			b.prefer(scheme)
 			for name, path := range map[string]string{
-				"all": "/", "needs": "/questions", "by-agent": "/questions?group=agent", "settled": "/forms/0", "form": "/forms/8", "approval": "/forms/7", "agents": "/agents", "agent": "/agents/fae",
-				"nothing-found": "/?q=nowhere", "calls": "/forms/12?in=questions", "edit": "/forms/11?in=questions", "filtered": "/?kind=approval&state=open&group=agent", "rules": "/agents/fae?tab=rules",
+				"all": "/mail", "needs": "/questions", "by-agent": "/questions?group=agent", "settled": "/forms/0", "form": "/forms/8", "approval": "/forms/7", "agents": "/agents", "agent": "/agents/fae",
+				"nothing-found": "/mail?q=nowhere", "calls": "/forms/12?in=questions", "edit": "/forms/11?in=questions", "filtered": "/mail?kind=approval&state=open&group=agent", "rules": "/agents/fae?tab=rules",
 			} {
 				name = fmt.Sprintf("%s-%d-%s", name, width, scheme)
 				b.open(path)
 				b.live()
 				if path == "/questions?group=agent" {
 					b.run(`document.querySelectorAll(".pick").forEach((p, i) => { if (i < 2) p.click() })`)
-					b.reads(".bulk .picked", "picked")
+					b.reads(".bulk .picked", "selected")
 				}
 				b.shot(name)
 				if wide := b.text(`document.documentElement.scrollWidth > innerWidth`); wide != "false" {
@@ -53,7 +53,7 @@ func TestScreenshots(t *testing.T) {
 		}
 	}
 	b.prefer("light")
-	b.open("/")
+	b.open("/mail")
 	b.live()
 	if _, err := h.fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `{"command": "rm -rf build", "cwd": "site"}`}}); err != nil {
 		t.Fatal(err)

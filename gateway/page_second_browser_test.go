@@ -81,23 +81,23 @@ func TestSecondVoteIsAnActOfItsOwn(t *testing.T) {
 			b.shotIfWanted(fmt.Sprintf("second-first-%d", width))
 			b.fill("#alone .field input", "typed before")
 			h.voteAsHost(asked.Form)
-			b.reads("#alone .ask > .second", "You have voted as HOST already.") // while it is open, and the input stays
-			b.reads("#alone .ask > .second label", "Vote as ops too")
+			b.reads("#alone .ask .second", "You have voted as HOST already.") // while it is open, and the input stays
+			b.reads("#alone .ask .second label", "Vote as ops too")
 			b.until(`document.querySelector("#alone .field input").value === "typed before"`)
 			if wide := b.text(`document.documentElement.scrollWidth > innerWidth`); wide != "false" {
 				t.Error("it is wider than its window")
 			}
 			b.shotIfWanted(fmt.Sprintf("second-said-%d", width))
-			b.click("#alone .ask > .acts > button[value=answer]")
-			b.until(`document.activeElement.matches("#alone .ask > .second input")`)
+			b.click("#alone .ask .acts > button[value=answer]")
+			b.until(`document.activeElement.matches("#alone .ask .second input")`)
 			b.run(`document.querySelector("#alone [value=decline]").closest("details").open = true`)
 			b.click("#alone [value=decline]")
 			b.until(`document.activeElement.matches("#alone .panel .second input")`)
 			if h.hasVoted(ops, asked.Form) {
 				t.Fatal("a press votes a second time, without the box")
 			}
-			b.click("#alone .ask > .second input")
-			b.click("#alone .ask > .acts > button[value=answer]")
+			b.click("#alone .ask .second input")
+			b.click("#alone .ask .acts > button[value=answer]")
 			eventually.Holds(t, "the second vote is there", func() bool { return h.hasVoted(ops, asked.Form) })
 			b.until(`document.querySelector("#alone [data-status=voted], #alone > :not([data-as=ops])")`)
 			b.shotIfWanted(fmt.Sprintf("second-voted-%d", width))
@@ -169,13 +169,13 @@ func TestElementTakesASecondVoteByItsBox(t *testing.T) {
 	b.openEmpty(`<parley-form as="ops" form="` + asked.Form.String() + `"></parley-form>`)
 	b.until(within("form.ask"))
 	h.voteAsHost(asked.Form)
-	b.readsWithin("form.ask > .second", "You have voted as HOST already.")
+	b.readsWithin("form.ask .second", "You have voted as HOST already.")
 	b.clickWithin(answerPart)
 	b.until(`window.element.shadowRoot.activeElement?.matches(".second input")`)
 	if h.hasVoted(ops, asked.Form) {
 		t.Fatal("a press votes a second time, without the box")
 	}
-	b.clickWithin("form.ask > .second input")
+	b.clickWithin("form.ask .second input")
 	b.clickWithin(answerPart)
 	eventually.Holds(t, "the second vote is there", func() bool { return h.hasVoted(ops, asked.Form) })
 	b.checkNoFaults()

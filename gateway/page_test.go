@@ -38,7 +38,7 @@ func TestPagesNeedASession(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	asset := h.server.site.Assets.URL("page.css")
-	for _, path := range []string{"/", "/questions", "/agents", "/events", "/forms/0", asset, "/nothing"} {
+	for _, path := range []string{"/mail", "/questions", "/agents", "/events", "/forms/0", asset, "/nothing"} {
 		for accept, want := range map[string]string{"text/html": "parley open", "": "UNAUTHENTICATED"} {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+path, nil)
 			if err != nil {
@@ -56,7 +56,7 @@ func TestPagesRunNoForeignScript(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	h.ask(parley.Form{Fields: everyType()})
-	for _, path := range []string{"/", "/questions", "/agents", "/forms/0"} {
+	for _, path := range []string{"/mail", "/questions", "/agents", "/forms/0"} {
 		status, head, body := h.get(path, "text/html")
 		if status != 200 {
 			t.Fatalf("%s: %d %s", path, status, body)
@@ -113,7 +113,7 @@ func TestAssetsAreSmallAndCached(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if total > 90<<10 {
+	if total > 110<<10 {
 		t.Errorf("the page's own code takes %d bytes", total)
 	}
 	t.Logf("%d bytes", total)
@@ -141,7 +141,7 @@ func TestFormNeedsNoScript(t *testing.T) {
 	asked := h.ask(parley.Form{Fields: everyType()})
 	path := "/forms/" + asked.Form.String()
 	status, _, body := h.get(path, "text/html")
-	if status != 200 || !strings.Contains(body, `<form class="ask" method="post" action="/forms/`) {
+	if status != 200 || !regexp.MustCompile(`<form class="ask"[^>]* method="post" action="/forms/`).MatchString(body) {
 		t.Fatalf("%d %s", status, body)
 	}
 	status, _, body = h.postForm(path, url.Values{"do": {"answer"}, "f0": {"typed <b>"}, "f2": {"eighty"}, "f10": {"hush"}})
@@ -240,10 +240,10 @@ func TestReadOnlyTokenCannotAnswerOnThePage(t *testing.T) {
 		t.Errorf("%d %s", status, body)
 	}
 	h.token = makeToken(t, h.fae, "read", "answer")
-	if status, _, _ := h.get("/?as=fae", "text/html"); status != 403 {
+	if status, _, _ := h.get("/mail?as=fae", "text/html"); status != 403 {
 		t.Errorf("as another: %d", status)
 	}
-	if status, _, body := h.get("/", "text/html"); status != 200 || !strings.Contains(body, "You asked") {
+	if status, _, body := h.get("/mail", "text/html"); status != 200 || !strings.Contains(body, "You asked") {
 		t.Errorf("its own mail: %d %s", status, body)
 	}
 }
@@ -270,7 +270,7 @@ func TestQuestionsOfAllAgentsAreSortedByAge(t *testing.T) {
 	ask(h.fae, "HOST", "the third")
 	_, _, body := h.get("/questions", "text/html")
 	order := regexp.MustCompile(`class="what"><bdi>(the first|the second|the third|my own)`).FindAllString(body, -1)
-	if len(order) != 3 || !strings.HasSuffix(order[0], "third") || !strings.HasSuffix(order[2], "first") { // newest first
+	if len(order) != 3 || !strings.HasSuffix(order[0], "first") || !strings.HasSuffix(order[2], "third") { // the oldest first
 		t.Errorf("%v", order)
 	}
 	if !strings.Contains(body, "<title>(3) Needs you · Parley</title>") {
@@ -298,10 +298,10 @@ func (h *pageServer) firstPaint() uint64 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		began := time.Now()
-		status, _, body := h.get("/", "text/html")
+		status, _, body := h.get("/mail", "text/html")
 		h.t.Logf("painted in %v", time.Since(began))
 		runtime.ReadMemStats(&after)
-		if status != 200 || strings.Count(body, "<li class=\"entry\"") != firstPaint || !strings.Contains(body, `href="/?before=`) {
+		if status != 200 || strings.Count(body, "<li class=\"entry\"") != firstPaint || !strings.Contains(body, `href="/mail?before=`) {
 			h.t.Fatalf("%d, %d messages", status, strings.Count(body, "<li class=\"entry\""))
 		}
 		fewest = min(fewest, after.Mallocs-before.Mallocs)
@@ -319,22 +319,22 @@ func TestPagesShowPriorities(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, path := range []string{"/", "/forms/0", "/forms/1", "/forms/2"} {
+	for _, path := range []string{"/mail", "/forms/0", "/forms/1", "/forms/2"} {
 		status, _, body := h.get(path, "text/html")
 		if status != 200 {
 			t.Fatalf("%s: %d %s", path, status, body)
 		}
 		for n, priority := range []string{"urgent", "", "low"} {
 			mark := `<b class="priority">` + priority + `</b>`
-			if wanted := path == "/" || path == fmt.Sprintf("/forms/%d", n); wanted && !strings.Contains(body, "of &lt;"+priority+"&gt;") {
+			if wanted := path == "/mail" || path == fmt.Sprintf("/forms/%d", n); wanted && !strings.Contains(body, "of &lt;"+priority+"&gt;") {
 				t.Errorf("%s lacks the subject of %q", path, priority)
 			}
-			if wanted := path == "/" || path == fmt.Sprintf("/forms/%d", n); wanted && priority != "" && !strings.Contains(body, mark) {
+			if wanted := path == "/mail" || path == fmt.Sprintf("/forms/%d", n); wanted && priority != "" && !strings.Contains(body, mark) {
 				t.Errorf("%s lacks %s", path, mark)
 			}
 		}
 	}
-	_, _, body := h.get("/", "text/html")
+	_, _, body := h.get("/mail", "text/html")
 	if first := strings.Index(body, `class="entry`); first < 0 || !strings.Contains(body[first:first+2000], "of &lt;urgent&gt;") {
 		t.Error("the first row is not the urgent one")
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
@@ -52,7 +54,7 @@ func (h *pageServer) digest(p view.Permitted) string { return h.asked(p).Digest 
 func TestInputIsEditedOnPage(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	const shown, allowed = `{"command":"git push"}`, `{"command":"git push --dry-run"}`
+	const shown, allowed = `{"timeout": 5, "command":"git push"}`, `{"timeout": 5, "command":"git push --dry-run"}`
 	p := h.approveEditable(shown)
 	asked := *h.asked(p).Permission
 	asked.Input = allowed
@@ -61,13 +63,16 @@ func TestInputIsEditedOnPage(t *testing.T) {
 	b.open("/questions")
 	b.until(`document.activeElement.matches("li.message[data-keys]")`)
 	b.press("e")
-	b.until(`document.activeElement.matches(".edit textarea") && document.activeElement.value`)
-	b.reads(".digests", h.digest(p))
-	b.fill(".edit textarea", allowed)
-	b.reads(".digests", edited)
-	b.click(asking(p) + " button[value=always]") // no rule follows from it
-	b.reads(asking(p)+" .edit .wrong", "Only a call that is allowed once may have another input")
-	b.click(asking(p) + " .edit button[value=once]")
+	b.until(`document.activeElement.matches(".edit-card textarea") && document.activeElement.value === "git push"`)
+	b.until(`document.querySelector("#alone [data-edited]").disabled`)
+	b.fill(".edit-card textarea", "git push --dry-run")
+	b.reads(".change", "git push --dry-run")
+	b.holds(".edited code", edited)
+
+	b.until(`!document.querySelector("#alone .choices > [value=always]").checkVisibility()`) // no rule follows from it
+	b.until(`!document.querySelector("#alone [data-edited]").disabled`)
+	b.shotIfWanted("edit")
+	b.press("\r", chromedp.ModifierCtrl)
 	b.reads(asking(p)+" .state", "✓ Allowed once, with another input")
 	b.reads(asking(p)+" .outcome", allowed)
 	b.reads(asking(p)+" .outcome", edited)
@@ -90,7 +95,6 @@ func TestRuleEndsOnPage(t *testing.T) {
 	p := h.approveIn("/srv/shop", "shell", `{"command":"ls"}`)
 	b := h.openBrowser()
 	b.open("/questions")
-	b.click(asking(p) + " .rules summary")
 	b.choose(asking(p)+" .rules [data-kind=select] select[id$='-3']", "8h")
 	b.reads(asking(p)+" button[value=always]", "until ")
 	b.click(asking(p) + " button[value=always]")
@@ -125,31 +129,31 @@ func TestSameCallsAreDecidedTogether(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	const same = `{"command":"make"}`
-	h.approve("shell", `{"command":"make install"}`)
 	var shown []view.Permitted
 	for range 2 {
 		shown = append(shown, h.approve("shell", same))
 	}
+	h.approve("shell", `{"command":"make install"}`)
 	b := h.openBrowser()
-	b.open("/")
+	b.open("/mail")
 	b.live()
-	b.reads(".entry .what", "×2")
+	b.reads(".entry .what", "2 × identical")
 	shown = append(shown, h.approve("shell", same))
-	b.reads(".entry .what", "×3") // in all mail, as it comes
+	b.reads(".entry .what", "3 × identical") // in all mail, as it comes
 	b.until(`document.querySelectorAll(".entry").length === 2`)
 	b.open("/agents/fae")
-	b.reads("#activity .same", "×3")
+	b.reads("#activity .same", "3 × identical")
 	b.until(`document.querySelectorAll("#activity [data-keep]").length === 2`)
 	b.open("/questions")
 	b.live()
-	b.reads(".entry .what", "×3")
-	b.reads(".same", "×3")
+	b.reads(".entry .what", "3 × identical")
+	b.reads(".same", "3 × identical")
 	b.reads(".together", "Deny all 4 of fae")
 	later := h.approve("shell", same)
-	b.reads(".entry .what", "×4") // and the card decides what it showed
+	b.reads(".entry .what", "4 × identical") // and the card decides what it showed
 	b.until(`document.activeElement.matches("li.message[data-keys]")`)
 	b.press("a")
-	b.reads(".toast .state", "×3")
+	b.reads(".toast .state", "3 ×")
 	for _, p := range shown {
 		if !h.permitted(p) {
 			t.Error("it is not allowed")
@@ -158,14 +162,16 @@ func TestSameCallsAreDecidedTogether(t *testing.T) {
 	if n := h.waitingCalls(); n != 2 {
 		t.Errorf("%d wait, want the other call and the later one", n)
 	}
-	b.until(`document.querySelectorAll(".entry").length === 2`)
-	b.until(fmt.Sprintf(`document.activeElement.matches(%q)`, asking(later)+"[data-keys]")) // the next card has taken the focus
+	b.until(`document.activeElement.matches("#alone > .message[data-waits][data-keys]")`) // the next card has taken the focus
+	b.until(`document.querySelectorAll(".entry").length === 2 && !document.querySelector(".entry[data-decided]")`)
 	b.run(`document.querySelector(".entry > a").focus()`)
 	b.press("x")
-	b.reads(".bulk .picked", "1 picked")
+	b.reads(".bulk .picked", "1 selected")
 	b.press("jx")
-	b.reads(".bulk .picked", "2 picked")
+	b.reads(".bulk .picked", "2 selected")
 	b.press("d")
+	b.until(`document.activeElement.matches("#bulk-reason")`)
+	b.press("a day off\r") // these letters are no keys
 	if h.permitted(later) {
 		t.Error("it is allowed")
 	}
@@ -189,7 +195,7 @@ func TestPickedMessagesMoveInOneCall(t *testing.T) {
 		window.fetch = (to, ...more) => { if (/rpc.(snooze|move_messages|dismiss)/.test(to)) calls.push(to.split('/').pop()); return ask(to, ...more); };`)
 	b.run(`document.querySelector(".entry > a").focus()`)
 	b.press("xjx")
-	b.reads(".bulk .picked", "2 picked")
+	b.reads(".bulk .picked", "2 selected")
 	b.run(`document.querySelector('.bulk button[value^="snooze-"]').click()`)
 	b.reads("#news", "Snoozed: 2")
 	b.until(`document.querySelectorAll(".entry").length === 1 && calls.join() === 'move_messages'`)
@@ -216,7 +222,7 @@ func TestEqualCallsWithOtherReasonsAreOne(t *testing.T) {
 	other := ask(`{"command":"make clean"}`, "to ship <it>", "")
 	path := "/forms/" + calls[0].Form.String()
 	_, _, body := h.get(path, "text/html")
-	for _, want := range []string{"says why: “to ship &lt;it&gt;”", "calls its part “worker 1”, says why: “to try it”", "calls its part “worker 2”", `<details class="same" open>`, "×3"} {
+	for _, want := range []string{"says why: “to ship &lt;it&gt;”", "calls its part “worker 1”, says why: “to try it”", "calls its part “worker 2”", `<details class="same" open>`, "<span data-many>3</span> × identical"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("there is no %s in\n%s", want, body)
 		}
@@ -250,7 +256,7 @@ func TestTogetherWithoutScript(t *testing.T) {
 	first, second := h.approveEditable(input), h.approveEditable(input)
 	_, _, body := h.get("/forms/"+first.Form.String(), "text/html")
 	digest := h.digest(first)
-	for _, want := range []string{"<strong>Identical asks</strong>", fmt.Sprintf(`name="of" value="%s %s"`, second.Form, digest), "Edit the input"} {
+	for _, want := range []string{"× identical</strong>", fmt.Sprintf(`name="of" value="%s %s"`, second.Form, digest), "Edit…"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("there is no %s in\n%s", want, body)
 		}

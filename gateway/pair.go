@@ -28,8 +28,9 @@ func PairingLink(link, address string) (string, error) {
 	ip := net.ParseIP(host)
 	switch {
 	case isLoopback(host) || strings.HasSuffix(host, ".localhost"):
-		return "", parley.Refuse(parley.InvalidArgument, "another device does not reach %s, an address of this machine alone", host).
-			WithHint("parley restart --listen 0.0.0.0:7420 with --tls-cert and --tls-key; or give the address of what leads here with parley open --qr --address")
+		return "", parley.Refuse(parley.InvalidArgument, "Parley listens on this computer only (%s), so a phone can't reach it", host).
+			WithHint("a tunnel leads here: tailscale serve --bg http://%s, or cloudflared tunnel --url http://%s; then parley open --qr --address with the address that it prints. "+
+				"Or parley restart --listen 0.0.0.0:7420 with --tls-cert and --tls-key", u.Host, u.Host)
 	case ip != nil && ip.IsUnspecified(): // the node listens at all addresses, and the link has its port
 		near := ownAddress(ip.To4() != nil)
 		if near == nil {

@@ -49,7 +49,7 @@ func TestPairedDeviceIsListedAndRevocable(t *testing.T) {
 	t.Parallel()
 	node, s := openServer(t)
 	b := newSignedIn(t, s, node.Host())
-	if status, text := b.send(web.DevicesPath, b.origin(), url.Values{"pair": {"yes"}, "address": {b.origin()}}); status != http.StatusBadRequest || !strings.Contains(text, "another device does not reach 127.0.0.1") {
+	if status, text := b.send(web.DevicesPath, b.origin(), url.Values{"pair": {"yes"}, "address": {b.origin()}}); status != http.StatusBadRequest || !strings.Contains(text, "Parley listens on this computer only (127.0.0.1)") {
 		t.Errorf("a page of this machine alone: %d %s", status, text)
 	}
 	const origin = "http://192.0.2.1:7420"

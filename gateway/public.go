@@ -110,7 +110,7 @@ func (s *Server) serveTo(w http.ResponseWriter, r *http.Request) {
 		s.serveMetrics(w, r)
 	case !isCall && r.URL.Path == api.OpenAPIPath:
 		s.serveOpenAPI(w, r)
-	case !isCall && s.site.Has(r.URL.Path):
+	case !isCall && (s.site.Has(r.URL.Path) || isRead(r.Method) && strings.Contains(r.Header.Get("Accept"), "text/html")): // a browser is told on a page
 		s.site.Serve(w, r, s.caller(r.Context()))
 	case !isCall:
 		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "there is nothing at %.80q", r.URL.Path), http.StatusNotFound)

@@ -231,7 +231,7 @@ func TestSignOutEndsOpenStreams(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	b := h.openBrowser()
-	b.open("/")
+	b.open("/mail")
 	b.live()
 	elsewhere, err := h.node.Host().Tokens().MakeSession(t.Context(), "another browser")
 	if err != nil {

@@ -174,8 +174,8 @@ func ownChange(s *State, e events.Event) (c quota.Amounts) {
 			c[asked(e.Kind)], c[quota.Bytes], c[quota.Daily] = 1, n, n
 		}
 	case *events.MessagePosted:
-		if e.From == s.ID {
-			c[quota.Daily] = sizeOfMessage(e)
+		if e.From == s.ID && e.Original.IsZero() { // what a group passes on is its author's, where it goes
+			c[quota.Daily] = sizeOfMessage(e) * int64(max(1, len(e.Recipients)))
 		}
 	case *events.FormAnswered:
 		c = freedByEnd(s, e.Form)
@@ -204,6 +204,15 @@ func ownChange(s *State, e events.Event) (c quota.Amounts) {
 		c[quota.Names], c[quota.Bytes], c[quota.Daily] = 1, n, n
 		if old, bound, _ := s.Names.get(e.Name); bound { // see needs
 			c[quota.Names], c[quota.Bytes] = 0, n-sizeOfName(e.Name, old)
+		}
+	case *events.FileStored:
+		c[quota.Daily] = e.Size + messageOverhead
+		if _, again := s.Files.stored[e.Digest]; !again {
+			c[quota.Files] = e.Size
+		}
+	case *events.FilesDropped:
+		for _, d := range e.Digests {
+			c[quota.Files] -= s.Files.stored[d].Size
 		}
 	case *events.NameUnbound:
 		if old, bound, _ := s.Names.get(e.Name); bound { // see needs
@@ -244,7 +253,7 @@ func senderChange(s *State, e events.Event) (by capabilities.ID, c quota.Amounts
 		if e.From != s.ID {
 			n := sizeOfMessage(e)
 			c[quota.Inbox], c[quota.Daily] = n, n
-			by = s.Account.of(e.From)
+			by = s.Account.of(payerOf(e))
 		}
 	case *events.FormAmended:
 		if m, err := s.Mail.openForm(e.Form); err == nil && m.Form.From != s.ID {
@@ -290,7 +299,27 @@ func freed(s *State, m *Message) (by capabilities.ID, c quota.Amounts) {
 	if m.Form != nil {
 		c[quota.Forms] = -1
 	}
+	if m.Posted != nil {
+		return s.Account.of(payerOf(m.Posted)), c
+	}
 	return s.Account.of(m.From()), c
+}
+
+// payerOf returns the agent for which a message counts where it came: its sender, or the author of what a group has passed on.
+// So nobody uses up what a group may have there.
+func payerOf(e *events.MessagePosted) capabilities.ID {
+	if !e.Author.IsZero() {
+		return e.Author
+	}
+	return e.From
+}
+
+// Payer returns the agent for which a copy counts where it comes to.
+func (c AcceptDelivery) Payer() capabilities.ID {
+	if c.Posted != nil {
+		return payerOf(c.Posted)
+	}
+	return c.Form.From
 }
 
 // heldAgain returns the change that the end of a dismissal makes.
@@ -371,6 +400,12 @@ func sizeOfForm(e *events.FormRequested) int64 {
 
 func sizeOfMessage(e *events.MessagePosted) int64 {
 	n := messageOverhead + len(e.Key)
+	for _, f := range e.Files {
+		n += 128 + len(f.Name) + len(f.Type)
+	}
+	for _, r := range e.Recipients {
+		n += 64 + len(r.Name)
+	}
 	for _, sp := range e.Text {
 		n += 32 + len(sp.Words) + len(sp.Edge)
 		if sp.Edge != "" {
@@ -406,10 +441,14 @@ func sizeOfOther(e events.Event) int64 {
 		return int64(n)
 	case *events.TokenMade:
 		return int64(2*small + len(e.Note))
-	case *events.MessageSnoozed, *events.MessageRestored:
+	case *events.MessageSnoozed, *events.AttentionSet, *events.MessageRestored:
 		return small
 	case *events.MessageScheduled:
-		return int64(2*small + len(e.Subject) + len(e.Text))
+		n := 2*small + len(e.Subject) + len(e.Text)
+		for _, f := range e.Files {
+			n += small + len(f.Name) + len(f.Type)
+		}
+		return int64(n)
 	case *events.MessagesRead:
 		return int64(small + 4*len(e.Numbers))
 	case *events.DraftSaved:

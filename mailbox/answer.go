@@ -190,11 +190,24 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 	if err != nil {
 		return SettleForm{}, capabilities.ID{}, err
 	}
+	if err := checkAnswerFiles(s, f.Fields, values); err != nil {
+		return SettleForm{}, capabilities.ID{}, err
+	}
+	for name := range r.Narrow {
+		if _, answered := values[name]; !answered {
+			return SettleForm{}, capabilities.ID{}, parley.Refuse(parley.InvalidArgument, "nothing is given in %s that could be narrowed", parley.Quoted(name, 80))
+		}
+	}
 	d := delegation{s: s, to: f.From, message: f.ID, now: now, ids: ids}
 	for _, field := range f.Fields { // equal answers make equal grants, in this order
 		v, ok := values[field.Name]
 		if !ok {
 			continue
+		}
+		if f, narrow := r.Narrow[field.Name]; narrow {
+			if v, err = narrowedAll(s, v, f); err != nil {
+				return SettleForm{}, capabilities.ID{}, err
+			}
 		}
 		if values[field.Name], err = d.give(field.Name, v); err != nil {
 			return SettleForm{}, capabilities.ID{}, err

@@ -69,10 +69,14 @@ func (s *State) Apply(r events.Recorded) error {
 		return messagesHandled(f, e)
 	case *events.OffersReturned:
 		return offersReturned(f, e)
+	case *events.NoticeRepeated:
+		return noticeRepeated(f, e)
 	case *events.ReceiptReported:
 		return receiptReported(f, e)
 	case *events.MessagesOverdue:
 		return noteOverdue(f, e)
+	case *events.MessageUnreached:
+		return messageUnreached(f, e)
 	case *events.DraftSaved:
 		return f.draftSaved(e)
 	case *events.MessageDrafted:
@@ -136,6 +140,14 @@ func (s *State) Apply(r events.Recorded) error {
 	case *events.AwaySet:
 		f.shownChanged()
 		s.StandIns.setAway(e)
+	case *events.TopicMade:
+		return topicMade(f, e)
+	case *events.TopicSubscribed:
+		return topicSubscribed(f, e)
+	case *events.DigestPosted:
+		return digestPosted(f, e)
+	case *events.AttentionSet:
+		attentionSet(f, e)
 	case *events.MemberSet:
 		s.StandIns.setMember(e)
 	case *events.SessionStarted:
@@ -148,9 +160,41 @@ func (s *State) Apply(r events.Recorded) error {
 		if !s.Sessions.end(e, r.At) {
 			return fmt.Errorf("%w: no session %s", ErrNonsense, e.Agent)
 		}
+	case *events.FileStored:
+		noteFiles(f)
+		s.Files.store(e)
+	case *events.FilesDropped:
+		s.Files.drop(e)
+	case *events.LeaseAsked:
+		return leaseAsked(f, e)
+	case *events.LeaseGranted:
+		return leaseHeld(f, e.Lease, e.Until, false)
+	case *events.LeaseRenewed:
+		return leaseHeld(f, e.Lease, e.Until, true)
+	case *events.LeaseEnded:
+		return leaseEnded(f, e)
+	case *events.TeamMade:
+		teamMade(f, e)
+	case *events.TeamMemberSet:
+		return teamMemberSet(f, e)
+	case *events.TeamEnded:
+		return teamEnded(f, e)
+	case *events.ResourceMade:
+		return resourceMade(f, e)
+	case *events.ResourceRenewed:
+		return resourceRenewed(f, e)
+	case *events.UseBegun:
+		return useBegun(f, e)
+	case *events.UseAllowed:
+		return useAllowed(f, e)
+	case *events.UseEnded:
+		return useEnded(f, e)
 	case *events.PolicySet:
 		f.profileChanged()
 		s.Rules.policy = e.Policy
+	case *events.RunsHeld:
+		f.profileChanged()
+		s.Runs.held = e.Held
 	case *events.RunStarted:
 		f.profileChanged()
 		f.runStarted(e)
@@ -217,6 +261,7 @@ func (f fold) formAnswered(e *events.FormAnswered) error {
 	m.Form.Answered = e
 	f.Grants.recordRoots(e.Values)
 	f.Mail.refs.addAnswer(e)
+	referAnswer(f, m)
 	f.settled(m, e.Date)
 	return nil
 }
@@ -297,6 +342,7 @@ func (f fold) answerQueued(e *events.AnswerQueued) error {
 	}
 	f.Mail.touch(m, f.Version)
 	m.Form.queued.edit().say(e)
+	referAnswer(f, m)
 	kind := events.OutboxAnswer
 	if e.Reason == events.Withdrawn {
 		kind = events.OutboxWithdrawal
@@ -323,7 +369,12 @@ func (f fold) messagePosted(e *events.MessagePosted) error {
 		return err
 	}
 	f.Grants.countUse(e.Via)
+	refer(f, m.Number, e.Files)
+	for i := 1; i < len(e.Recipients); i++ {
+		f.Grants.countUse(e.Recipients[i].Via) // in a copy there is none
+	}
 	noteReply(f, e)
+	notePost(f, e)
 	askedBack(f, e)
 	if e.AckBy != 0 && e.From != e.To {
 		wantAck(&f.Mail, m.Number, wantedAck{By: e.AckBy})
@@ -336,8 +387,10 @@ func (f fold) messagePosted(e *events.MessagePosted) error {
 	if e.From == f.ID {
 		addKey(&f.Mail.Keys.posted, m.Posted.Key, m.Number)
 		f.Mail.Texts.sent(e)
-		f.Grants.addReply(e.To, e.Message, e.Date)
-		f.Outbox.enqueue(events.OutboxCopy, e.Message, e.To)
+		for _, to := range m.Recipients() {
+			f.Grants.addReply(to, e.Message, e.Date)
+			f.Outbox.enqueue(events.OutboxCopy, e.Message, to)
+		}
 		return nil
 	}
 	for _, sp := range e.Text {
@@ -383,6 +436,8 @@ func (f fold) messageDismissed(e *events.MessageDismissed) error {
 		return missing(e.Number)
 	}
 	f.Mail.dismiss(e.Number, f.Version)
+	f.Files.dismiss(e.Number, f.at)
+	f.Topic.dropPost(e.Number)
 	if at := f.Mail.Index.entries.At(e.Number); at.Is(index.Received) && at.Stage() < events.Handled.Rank() {
 		f.advance(e.Number, ownReceipt(f, events.Handled, events.WasDismissed))
 	}

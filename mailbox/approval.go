@@ -85,6 +85,7 @@ type RequestApproval struct {
 	DenyOnly bool                // the asker cannot be told that it may make the call: it can only be denied
 	Need     uint32              // so many principals have to agree, and the host is one of them; 0 is 1
 	Veto     *bool               // as in parley.Approval
+	Each     bool                // each call is decided for itself: rules neither decide it nor follow from it
 }
 
 // decisions returns the number of decisions that the approval takes.
@@ -92,7 +93,7 @@ func (c RequestApproval) decisions() int {
 	switch {
 	case c.DenyOnly:
 		return denyAlone
-	case c.several():
+	case c.several() || c.Each:
 		return withoutRule
 	}
 	return anyDecision
@@ -147,6 +148,9 @@ func (c RequestApproval) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 	}
 	read := rule.Read(&c.Permission)
 	rules := s.Rules.ruling(c.Tool, read, now)
+	if c.Each {
+		rules = nil
+	}
 	if len(rules) > 0 && !(c.decisions() < anyDecision && s.Rules.Allows(rules[0])) { // what one has always allowed is not agreed on
 		return c.ruled(rules), nil
 	}
@@ -159,7 +163,7 @@ func (c RequestApproval) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 			return nil, err
 		}
 	}
-	if c.several() {
+	if c.several() || c.Each {
 		return evs, nil
 	}
 	return c.offer(s, evs, read)
@@ -240,15 +244,24 @@ func (s *State) ApprovalResult(f *Form, call string) ApprovalResult {
 // Allows reports whether the call of an approval was allowed. In another mailbox than the asker's it goes by the
 // host that the asker has named. There it gives no authority.
 func (s *State) Allows(f *Form) bool {
+	switch {
+	case f.From != s.ID:
+		return f.Allowed()
+	case s.Resource.made != nil: // who gave the reference, and was asked
+		return f.allowedBy(f.To)
+	}
+	return f.allowedBy(s.Profile.Host)
+}
+
+// Allowed reports whether the call of an approval was allowed by the host that its asker has named.
+func (f *Form) Allowed() bool { return f.allowedBy(f.decider()) }
+
+func (f *Form) allowedBy(host capabilities.ID) bool {
 	if f.Kind != events.Approval || f.Answered == nil {
 		return false
 	}
-	decider := f.decider()
-	if f.From == s.ID {
-		decider = s.Profile.Host
-	}
 	decision, _ := ReadDecision(f.Answered.Values)
-	return (decision == Once || decision == Always) && f.isAgreed(decider, f.Answered.By, events.VoteOutcome(decision))
+	return (decision == Once || decision == Always) && f.isAgreed(host, f.Answered.By, events.VoteOutcome(decision))
 }
 
 // decider returns the only agent that can allow the call of an approval. Old forms do not name it: nearly all were put to it.
@@ -262,7 +275,7 @@ func (f *Form) decider() capabilities.ID {
 // isAgreed reports whether an agent is for the outcome of an answer by another: it is its own, or its vote is alike.
 func (f *Form) isAgreed(host, by capabilities.ID, o events.VoteOutcome) bool {
 	v := f.Votes().Of(host)
-	return by == host || v != nil && v.Outcome == o && v.Digest == f.questionDigest()
+	return by == host || v != nil && v.Outcome == o && v.Digest == f.QuestionDigest()
 }
 
 // Digest returns the digest of all that an approval shows of its call; "" if the form is no approval.

@@ -119,6 +119,9 @@ func (h holder) refs(target capabilities.ID) iter.Seq[capabilities.Ref] {
 		if !yield(agentRef(s.ID)) || !yield(agentRef(s.Profile.Host)) {
 			return
 		}
+		if s.Resource.made != nil && s.Grants.gave(target) && !yield(agentRef(target)) { // whom it has to ask about uses
+			return
+		}
 		names := slices.Clone(s.Names.byAgent[target])
 		bare, _ := s.Names.inTable(target) // claim has seen to the page
 		if bare != "" {
@@ -252,7 +255,7 @@ func (d *delegation) give(name string, v capabilities.Value) (capabilities.Value
 		if err := s.permit(ref, capabilities.UseGive, d.now); err != nil {
 			return leaf, err
 		}
-		if ref.Facet.Uses != 0 && !ref.Grant.IsZero() {
+		if ref.Facet.Uses != 0 && !ref.Grant.IsZero() && !ref.Kind.IsResource() { // those of a resource are counted at its home
 			return leaf, parley.Refuse(parley.NotPermitted, "a reference for %d uses cannot be given on", ref.Facet.Uses)
 		}
 		called, err := s.Names.grantName(ref, name)
@@ -265,7 +268,7 @@ func (d *delegation) give(name string, v capabilities.Value) (capabilities.Value
 		}
 		d.grants = append(d.grants, grant)
 		given := grant.Ref()
-		if !s.isRemote(d.to) { // the target's home, if that is another node or has it from one, knows this grant
+		if !s.isRemote(d.to) && !ref.Kind.IsResource() { // the target's home, if that is another node or has it from one, knows this grant
 			given.Root = s.Grants.presented(ref.Known(), ref.Target)
 		}
 		return capabilities.Reference(given), nil
@@ -337,6 +340,9 @@ func (n Namespace) Agents(now capabilities.Time) (map[capabilities.ID]string, er
 	}
 	all := map[capabilities.ID]string{}
 	add := func(id capabilities.ID) {
+		if isResource(n.s, id) {
+			return
+		}
 		if name, _ := n.NameOf(id, now); name != "" {
 			all[id] = name
 		}
@@ -353,6 +359,14 @@ func (n Namespace) Agents(now capabilities.Time) (map[capabilities.ID]string, er
 	}
 	all[n.s.Profile.Host], _ = l.Of(n.s.Profile.Host)
 	return all, nil
+}
+
+// isResource reports whether the names of an ID lead to a resource.
+func isResource(s *State, id capabilities.ID) bool {
+	return slices.ContainsFunc(s.Names.byAgent[id], func(name string) bool {
+		ref, ok := s.Names.values[name].AsRef()
+		return ok && ref.Kind.IsResource()
+	})
 }
 
 // NameOf returns the name that Names.Of returns, if the agent has a usable name for another; otherwise "". It fails
@@ -424,7 +438,11 @@ func (n Namespace) agentAt(to string) (capabilities.Ref, error) {
 	}
 	ref, ok := v.AsRef()
 	if !ok || ref.Kind != capabilities.KindAgent {
-		return ref, parley.Refuse(parley.UnknownRecipient, "%.200q is not an agent", to)
+		e := parley.Refuse(parley.UnknownRecipient, "%.200q is not an agent", to)
+		if ok && ref.Kind.IsResource() {
+			e = parley.Refuse(parley.UnknownRecipient, "%.200q is a %s, which gets no mail", to, ref.Kind).WithHint("parley use NAME says how it is used")
+		}
+		return ref, e
 	}
 	return ref, nil
 }

@@ -117,6 +117,9 @@ func checkCopy(s *State, e *events.FormRequested, here bool) (known bool, err er
 	if err := s.Profile.checkActive(); err != nil {
 		return false, err
 	}
+	if s.Topic != nil {
+		return false, parley.Refuse(parley.NotPermitted, "a topic answers nothing: it takes messages alone")
+	}
 	return false, checkForm(s, e, here)
 }
 
@@ -279,7 +282,7 @@ func checkMessage(s *State, e *events.MessagePosted) (known bool, err error) {
 	if e.To != s.ID {
 		return false, parley.Refuse(parley.NotPermitted, "the message was not sent to this agent")
 	}
-	return false, cmp.Or(checkHeader(e.Header), checkSpans(e.Text))
+	return false, cmp.Or(checkHeader(e.Header), checkSpans(e.Text), checkRecipients(e), checkPassed(e))
 }
 
 // enterMessage returns the event of a copy, if its sender has room for it here. A group passes it on.
@@ -289,7 +292,7 @@ func (c AcceptDelivery) enterMessage(s *State, e *events.MessagePosted, via capa
 		return nil, err
 	}
 	passed, err := passMessage(s, e, now, ids)
-	return append([]events.Event{e}, passed...), err
+	return append(append([]events.Event{e}, passed...), surplusPost(s, payerOf(e))...), err
 }
 
 // checkSpans checks the text of a received message by the rules of PostMessage.
@@ -370,6 +373,8 @@ func Pack(c Command) []events.Event {
 		return []events.Event{c.Reminder}
 	case RecordReceipt:
 		return []events.Event{&c.Report}
+	case RecordUnreached:
+		return c.events()
 	case RecordVotes:
 		return c.events()
 	case WithdrawVote:
@@ -411,7 +416,7 @@ func (c RecordOutcome) events() []events.Event {
 // proved. Unpack refuses with NOT_PERMITTED a command that the sender may not give, and with INVALID_ARGUMENT a
 // malformed delivery. Deciding the command checks it further.
 func Unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (Command, error) {
-	if len(evs) == 0 || len(evs) > 1 && kind != events.OutboxForwarded && kind != events.OutboxVotes {
+	if len(evs) == 0 || len(evs) > 1 && kind != events.OutboxForwarded && kind != events.OutboxVotes && kind != events.OutboxUnreached {
 		return nil, parley.Refuse(parley.InvalidArgument, "a delivery of %d events", len(evs))
 	}
 	c, by, ok := unpack(kind, from, evs)
@@ -441,6 +446,9 @@ func unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (c
 		return RemoteReminder{RecordReminder: RecordReminder{Reminder: e}, Home: from}, from, kind == events.OutboxReminder
 	case *events.ReceiptReported:
 		return RemoteReceipt{RecordReceipt{*e}}, e.By, kind == events.OutboxReceipt
+	case *events.MessageUnreached:
+		c, ok := unpackUnreached(evs, from)
+		return c, from, ok && kind == events.OutboxUnreached
 	case *events.VoteCast, *events.VoteWithdrawn:
 		return unpackVotes(evs, from, kind)
 	case *events.FormForwarded:

@@ -51,6 +51,12 @@ func (l *Grants) All() []capabilities.Grant {
 // Minted returns the grants by which other nodes can reach the agent, oldest first. The slice is the caller's.
 func (l *Grants) Minted() []capabilities.Grant { return l.minted.All() }
 
+// Grant returns a grant that the agent gave; a zero one for any other.
+func (l *Grants) Grant(id capabilities.ID) capabilities.Grant {
+	g, _ := l.given.Get(id)
+	return g
+}
+
 // get returns a grant that the agent gave.
 func (l *Grants) get(id capabilities.ID) (capabilities.Grant, bool) {
 	if g, ok := l.given.Get(id); ok {
@@ -109,7 +115,12 @@ func (l *Grants) countUse(grant capabilities.ID) {
 
 // needsMint reports whether a grant has to be recorded at its target: another agent than the giver and the receiver,
 // that is given to another node.
+//
+// Each grant of a resource has: its home decides on each use.
 func (l *Grants) needsMint(g capabilities.Grant) bool {
+	if g.Kind.IsResource() {
+		return true
+	}
 	return isRemote(g.To, l.self.Node) && g.Kind == capabilities.KindAgent && g.Target != l.self && g.To != g.Target
 }
 
@@ -122,6 +133,9 @@ func (l *Grants) addMinted(g capabilities.Grant) {
 		}
 	}
 }
+
+// IsRevoked reports whether a grant was revoked that the agent was given, or gave.
+func (l *Grants) IsRevoked(id capabilities.ID) bool { return l.isRevoked(id) }
 
 // isRevoked reports whether a grant was revoked that the agent was given, or gave.
 func (l *Grants) isRevoked(id capabilities.ID) bool {
@@ -198,7 +212,7 @@ func (c MintCapability) decide(s *State, now capabilities.Time, _ IDs) ([]events
 	if _, before := s.Grants.minted.Get(g.ID); before {
 		return nil, nil
 	}
-	if g.Target != s.ID || g.Kind != capabilities.KindAgent || g.By == s.ID || g.ID.IsZero() || g.ID.Node != g.By.Node || g.To.IsZero() {
+	if g.Target != s.ID || !(g.Kind == capabilities.KindAgent || s.Resource.made != nil) || g.By == s.ID || g.ID.IsZero() || g.ID.Node != g.By.Node || g.To.IsZero() {
 		return nil, parley.Refuse(parley.NotPermitted, "this is no grant that could be made of this agent")
 	}
 	if len(g.Name) > maxGrantName || !utf8.ValidString(g.Name) {
@@ -210,7 +224,11 @@ func (c MintCapability) decide(s *State, now capabilities.Time, _ IDs) ([]events
 	if s.Grants.minted.Len() >= maxMinted {
 		return nil, parley.Refuse(parley.TooLarge, "the agent can be reached by %d grants already", maxMinted)
 	}
-	if s.isRemote(g.By) || s.isRemote(c.Via) {
+	if s.Resource.made != nil {
+		if err := mintResource(c, s, now); err != nil {
+			return nil, err
+		}
+	} else if s.isRemote(g.By) || s.isRemote(c.Via) {
 		held, err := s.Grants.admit(g.By, c.Via, capabilities.UseGive, now)
 		if err != nil {
 			return nil, err

@@ -237,6 +237,7 @@ func (f fold) messageRestored(e *events.MessageRestored) error {
 	l.marked = true
 	l.Index.change(e.Number, func(e *index.Entry) { e.Flags &^= index.Dismissed })
 	l.touchEntry(e.Number, f.Version)
+	f.Files.undismiss(e.Number)
 	m, err := l.at(e.Number)
 	if err != nil {
 		return nil

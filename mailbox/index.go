@@ -105,6 +105,14 @@ func (x *Index) Trim(most int) { x.entries.Trim(most) }
 // memory.
 func (x *Index) Versions(number uint64) []uint64 { return x.entries.Versions(number) }
 
+// VersionsOf is Versions for any message. It fails with Absent.
+func (x *Index) VersionsOf(number uint64) ([]uint64, error) {
+	if err := x.needPages(number); err != nil {
+		return nil, err
+	}
+	return x.Versions(number), nil
+}
+
 // needPages fails with Absent if pages of messages are not in memory.
 func (x *Index) needPages(numbers ...uint64) error {
 	if pages := x.PagesOf(numbers); len(pages) > 0 {
@@ -279,6 +287,21 @@ func (x *Index) ListBack(before uint64) ([]Listed, error) {
 		all = append(all, listed(n-1, x.entries.At(n-1)))
 	}
 	return all, nil
+}
+
+// Touched returns the numbers of the messages that changed after a version, each once. It reports false if too much has changed since
+// then to be known.
+func (x *Index) Touched(version uint64) ([]uint64, bool) {
+	if !x.recent.Knows(version) {
+		return nil, false
+	}
+	var numbers []uint64
+	for _, c := range x.recent.After(version) {
+		if !slices.Contains(numbers, c.Number) {
+			numbers = append(numbers, c.Number)
+		}
+	}
+	return numbers, true
 }
 
 // changedLately calls fn for the messages that changed after a version. It fails with Absent.

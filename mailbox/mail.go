@@ -113,7 +113,7 @@ func (l *Mail) underKey(keys *table.Digests, key string) (*Message, error) {
 		return nil, err
 	}
 	m, err := l.at(n)
-	if err != nil || m.key() != key {
+	if err != nil || capabilities.Normal(m.key()) != capabilities.Normal(key) {
 		return nil, err
 	}
 	return m, nil
@@ -259,8 +259,11 @@ func (l *Mail) add(m *Message, version uint64, came capabilities.Time) error {
 	}
 	if l.Sent(m) {
 		e.Flags |= index.Sent
-		if m.refTo(l.self) != agentRef(m.To()) {
+		if slices.ContainsFunc(m.Recipients(), func(to capabilities.ID) bool { return m.refToOne(to, l.self) != agentRef(to) }) {
 			e.Flags |= index.ByGrant
+		}
+		if m.toSeveral(l.self) {
+			e.Flags |= index.Several
 		}
 	}
 	if l.Received(m) {
@@ -287,7 +290,7 @@ func describe(l *Mail, e *index.Entry, p *events.MessagePosted) {
 	case events.Low:
 		e.Flags |= index.Low
 	}
-	if p.From == l.self && p.To != l.self {
+	if p.From == l.self && p.To != l.self && !e.Is(index.Several) {
 		e.SetRecipient(l.Index.entries.Digest(p.To))
 	}
 }

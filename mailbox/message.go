@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -21,7 +22,8 @@ type Message struct {
 	Refused   string // of a message that was sent: why its recipient refused it
 	Form      *Form
 	Posted    *events.MessagePosted
-	Receipts  []Receipt // by their states; none of a form that has ended
+	Receipts  []Receipt                 // by their states; none of a form that has ended
+	Unreached []events.MessageUnreached // whom a message to several or to a group did not reach
 
 	// Of a reply to a party that was reached by a grant, the reference by which it was reached; nil for any other.
 	reached *capabilities.Ref
@@ -106,11 +108,15 @@ func (m *Message) Type() string {
 	return "form"
 }
 
-// PostMessage sends a message. To is a path, ID or locator. With Reply, the message goes to the other party of that
-// message instead.
+// PostMessage sends a message to an agent, and with Also to further ones. Each is a path, ID or locator. All get it, or nobody
+// does. An agent that is named twice gets it once. With Reply, the message goes to the other party of that message instead: to all
+// recipients of one that the agent sent itself. With All, it goes to the sender of what it replies to, and to those of the other
+// recipients whom the agent can reach.
 type PostMessage struct {
 	To    string
+	Also  []string
 	Reply capabilities.FormRef
+	All   bool
 	parley.Post
 }
 
@@ -133,10 +139,13 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	if err := checkAckBy(c.AckBy, now); err != nil {
 		return nil, err
 	}
+	if err := checkHeld(s, c.Files...); err != nil {
+		return nil, err
+	}
 	if c.Priority == events.Normal {
 		c.Priority = "" // which it is called where it is not said
 	}
-	to, replyTo, err := c.recipient(s, now)
+	to, replyTo, err := c.recipients(s, now)
 	if err != nil {
 		return nil, err
 	}
@@ -145,16 +154,23 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 		return nil, err
 	}
 	id := ids()
-	d := delegation{s: s, to: to.Target, message: id, now: now, ids: ids}
-	spans, err := d.parts(c.parts())
-	if err != nil {
+	e := &events.MessagePosted{
+		Number: s.Mail.Index.Len(), Message: id, From: s.ID, To: to[0].Target, Via: to[0].Grant, Facet: to[0].Facet,
+		Header: c.Header, ReplyTo: replyTo, Thread: thread, Date: now, Key: c.Key,
+	}
+	if e.Escalate, err = c.escalation(s, to, now); err != nil {
 		return nil, err
 	}
-	evs := []events.Event{&events.MessagePosted{
-		Number: s.Mail.Index.Len(), Message: id, From: s.ID, To: to.Target, Via: to.Grant, Facet: to.Facet,
-		Header: c.Header, Text: spans, ReplyTo: replyTo, Thread: thread, Date: now, Key: c.Key,
-	}}
-	return append(evs, grantEvents(d.grants)...), nil
+	d := delegation{s: s, to: e.To, message: id, now: now, ids: ids}
+	if e.Text, err = d.parts(c.parts()); err != nil {
+		return nil, err
+	}
+	if len(to) > 1 {
+		if err := d.toSeveral(e, c.parts(), to); err != nil {
+			return nil, err
+		}
+	}
+	return append([]events.Event{e}, grantEvents(d.grants)...), nil
 }
 
 // thread returns the first message of the thread of what the message replies to; zero for one that begins a thread.
@@ -247,24 +263,6 @@ func (c PostMessage) parts() []text.Part {
 	return text.Parse(c.Text)
 }
 
-// recipient returns the recipient of the message, and the message that it replies to. A received message is authority
-// to reply to its sender, unless it was sent by a grant that is revoked.
-func (c PostMessage) recipient(s *State, now capabilities.Time) (to capabilities.Ref, replyTo capabilities.ID, err error) {
-	if c.Reply.IsZero() {
-		to, err = s.holder(capabilities.UseSend, now).reach(c.To)
-		return to, replyTo, err
-	}
-	m, err := s.Mail.Find(c.Reply)
-	if err != nil {
-		return to, replyTo, err
-	}
-	if m.From() != s.ID {
-		return agentRef(m.From()), m.ID(), s.checkLive(m.refFrom())
-	}
-	to = m.refTo(s.ID)
-	return to, m.ID(), s.permit(to, capabilities.UseSend, now)
-}
-
 // resolve returns the value that a part of a text refers to. It reports false if it refers to nothing: a text may have an @
 // before any word. It fails for one that can only be meant as a reference.
 func resolve(s *State, p text.Part) (v capabilities.Value, known bool, err error) {
@@ -324,7 +322,7 @@ func checkHeader(h parley.Header) error {
 	if h.AckBy < 0 {
 		return parley.Refuse(parley.InvalidArgument, "a message cannot be acknowledged by %s", h.AckBy)
 	}
-	return checkText("a subject", h.Subject, maxSubject)
+	return cmp.Or(checkFiles(h.Files), checkText("a subject", h.Subject, maxSubject))
 }
 
 // FindExisting returns the message that was sent under the same key. It refuses with INVALID_ARGUMENT a key that is
@@ -354,17 +352,33 @@ func (c PostMessage) FindExisting(s *State) (*Message, bool, error) {
 	if c.Subject != m.Posted.Subject {
 		differs = append(differs, "subject")
 	}
+	if !slices.Equal(c.Files, m.Posted.Files) {
+		differs = append(differs, "files")
+	}
 	return m, true, keyConflict(m, "key", c.Key, differs)
 }
 
-// sameRecipient reports whether the message has the recipient of another.
+// sameRecipient reports whether the message has the recipients of another.
 func (c PostMessage) sameRecipient(s *State, sent *Message) (bool, error) {
 	if !c.Reply.IsZero() {
 		m, err := s.Mail.Find(c.Reply)
 		return err == nil && m.ID() == sent.ReplyTo(), err
 	}
-	to, err := s.Namespace().addressed(c.To)
-	return sent.ReplyTo().IsZero() && to == sent.To(), err
+	if !sent.ReplyTo().IsZero() {
+		return false, nil
+	}
+	var all []capabilities.ID
+	for _, to := range c.named() {
+		id, err := s.Namespace().addressed(to)
+		if err != nil {
+			return false, err
+		}
+		if !slices.Contains(all, id) {
+			all = append(all, id)
+		}
+	}
+	before := sent.Recipients()
+	return len(all) == len(before) && !slices.ContainsFunc(before, func(id capabilities.ID) bool { return !slices.Contains(all, id) }), nil
 }
 
 // sameText reports whether the message has the words of another, with the same values under the same edges. What one took as

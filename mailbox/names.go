@@ -153,11 +153,14 @@ func (l *Names) inTable(id capabilities.ID) (string, error) {
 	return "", nil
 }
 
+// hostName is how agents name their host.
+const hostName = "HOST"
+
 // Of returns the agent's own name for another agent; "" if it has none. HOST and SELF come first. It fails with Absent.
 func (l *Names) Of(id capabilities.ID) (string, error) {
 	switch id {
 	case l.profile.Host:
-		return "HOST", nil
+		return hostName, nil
 	case l.self:
 		return "SELF", nil
 	}
@@ -295,18 +298,37 @@ func (c CopyName) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 	if err := s.checkFree(c.To); err != nil {
 		return nil, err
 	}
-	v, err = v.Map(func(leaf capabilities.Value) (capabilities.Value, error) {
+	if v, err = narrowedAll(s, v, c.Facet); err != nil {
+		return nil, err
+	}
+	return bindEvents(c.To, v)
+}
+
+// narrowedAll returns a value with the references in it narrowed.
+func narrowedAll(s *State, v capabilities.Value, f capabilities.Facet) (capabilities.Value, error) {
+	if err := f.Check(); err != nil {
+		return v, err
+	}
+	return v.Map(func(leaf capabilities.Value) (capabilities.Value, error) {
 		ref, ok := leaf.AsRef()
 		if !ok {
 			return leaf, nil
 		}
-		ref.Facet = ref.Facet.Narrow(c.Facet)
-		return capabilities.Reference(ref), nil
+		ref, err := narrowed(s, ref, f)
+		return capabilities.Reference(ref), err
 	})
-	if err != nil {
-		return nil, err
+}
+
+// narrowed returns a reference with no more than a facet of it.
+func narrowed(s *State, ref capabilities.Ref, f capabilities.Facet) (capabilities.Ref, error) {
+	if f.Ask && !ref.Facet.Ask && s.isRemote(ref.Target) {
+		return ref, parley.Refuse(parley.NotPermitted, "only a giver on the resource's own node can be asked at each use")
 	}
-	return bindEvents(c.To, v)
+	ref.Facet = ref.Facet.Narrow(f)
+	if f.IsFull() {
+		return ref, nil
+	}
+	return ref, ref.Facet.CheckFor(ref.Kind)
 }
 
 // MoveName moves a value from one name to another. With Force the other may be taken, and loses its value.

@@ -65,3 +65,29 @@ func TestNamesThatLookAlike(t *testing.T) {
 		}
 	}
 }
+
+// TestKeysInOtherNormalForm repeats what was sent under a key by letters that are written as others, and look the same.
+func TestKeysInOtherNormalForm(t *testing.T) {
+	const composed, apart = "caf\u00e9", "cafe\u0301"
+	for _, keys := range [][2]string{{composed, apart}, {apart, composed}} {
+		v := mailboxtest.New(t)
+		v.Add("host")
+		v.Add("fae")
+		for name, command := range map[string]func(key string) mailbox.Command{
+			"form": func(key string) mailbox.Command {
+				return mailbox.RequestForm{Kind: events.Request, Form: parley.Form{To: "HOST", Description: "d", Key: key}}
+			},
+			"message": func(key string) mailbox.Command {
+				return mailbox.PostMessage{To: "HOST", Post: parley.Post{Text: "t", Key: key}}
+			},
+			"schedule": func(key string) mailbox.Command {
+				return mailbox.ScheduleMessage{To: "HOST", Post: parley.Post{Text: "t", Key: key}, At: v.Now + 100_000}
+			},
+		} {
+			v.Must("fae", command(keys[0]))
+			if again, err := v.Decide("fae", command(keys[1])); len(again) > 0 || err != nil {
+				t.Errorf("%s: again by %+q it is %v, %v", name, keys[1], again, err)
+			}
+		}
+	}
+}

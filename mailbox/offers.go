@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -30,7 +31,11 @@ type Offer struct {
 	Moment  string
 	At      capabilities.Time
 	Version uint64 // of the mailbox, after the event
+	Repeats uint8  // notices after the first, at most MaxRepeats
 }
+
+// MaxRepeats bounds how often a notice that came to nothing is given again.
+const MaxRepeats = 2
 
 // unoffered has the messages that no reader was offered. With Each, readers have a list of their own. It is kept from the
 // first offer on: a mailbox that offers nothing keeps none.
@@ -227,6 +232,27 @@ func (c OfferMessages) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Ev
 	return []events.Event{&events.MessagesOffered{Reader: c.Reader, Token: c.Token, Numbers: numbers, Moment: c.Moment, Each: c.All}}, nil
 }
 
+// OfferToEach has each of some readers be offered all mail from now on, and not only what no other was. For those of which that holds
+// it has no effect.
+type OfferToEach struct{ Readers []capabilities.ID }
+
+func (c OfferToEach) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	if err := s.Profile.checkActive(); err != nil {
+		return nil, err
+	}
+	l := &s.Mail
+	var evs []events.Event
+	for _, reader := range slices.SortedFunc(slices.Values(c.Readers), capabilities.ID.Compare) {
+		if reader.IsZero() || reader.Node != l.self.Node {
+			return nil, parley.Refuse(parley.InvalidArgument, "messages are offered to an agent of this node")
+		}
+		if l.Index.unoffered == nil || l.Index.unoffered.each[reader] == nil {
+			evs = append(evs, &events.MessagesOffered{Reader: reader, Each: true})
+		}
+	}
+	return evs, nil
+}
+
 // mayOffer reports whether a message may be offered to a reader. Its page has to be in memory.
 func (x *Index) mayOffer(reader capabilities.ID, n uint64) bool {
 	e := x.entries.At(n)
@@ -372,6 +398,41 @@ func (c ReturnOffers) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Eve
 		e.Tokens = nil
 	}
 	return []events.Event{e}, nil
+}
+
+// RepeatNotice records that the notice of an offer without proof reaches its reader again. It has no effect once that has ended, or
+// has been repeated MaxRepeats times.
+type RepeatNotice struct {
+	Reader capabilities.ID
+	Token  string
+	Moment string
+}
+
+func (c RepeatNotice) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	if err := checkText("a moment", c.Moment, maxToken); err != nil {
+		return nil, err
+	}
+	i := s.Mail.Offers.find(c.Reader, c.Token)
+	if i < 0 || s.Mail.Offers.all[i].Repeats >= MaxRepeats {
+		return nil, nil
+	}
+	return []events.Event{&events.NoticeRepeated{Reader: c.Reader, Token: c.Token, Moment: c.Moment}}, nil
+}
+
+// find returns the place of an offer, or -1.
+func (l *Offers) find(reader capabilities.ID, token string) int {
+	return slices.IndexFunc(l.all, func(o Offer) bool { return o.Reader == reader && o.Token == token })
+}
+
+func noticeRepeated(f fold, e *events.NoticeRepeated) error {
+	l := &f.Mail.Offers
+	i := l.find(e.Reader, e.Token)
+	if i < 0 {
+		return fmt.Errorf("%w: no offer %.80q", ErrNonsense, e.Token)
+	}
+	l.all = slices.Clone(l.all) // others hold the slice
+	l.all[i].Repeats++
+	return nil
 }
 
 func messagesOffered(f fold, e *events.MessagesOffered) error {

@@ -93,6 +93,24 @@ func (l *Mail) Recall(number uint64, evs []events.Recorded) (*Message, error) {
 	return m, nil
 }
 
+// FormOf makes a form of the events in the mailbox of self that it consists of, the first being its FormRequested: what is left of
+// a form where the mailbox is not there. It fails with ErrNonsense for other events.
+func FormOf(self capabilities.ID, evs []events.Recorded) (*Form, error) {
+	m := &Message{}
+	for i, e := range evs {
+		if _, ok := e.Event.(*events.FormRequested); ok != (i == 0) {
+			return nil, fmt.Errorf("%w: event %d of a form is a %T", ErrNonsense, i, e.Event)
+		}
+		if err := m.recall(e, self); err != nil {
+			return nil, err
+		}
+	}
+	if m.Form == nil {
+		return nil, fmt.Errorf("%w: no events make no form", ErrNonsense)
+	}
+	return m.Form, nil
+}
+
 // recall adds an event to a message that is made again.
 func (m *Message) recall(r events.Recorded, self capabilities.ID) error {
 	switch e := r.Event.(type) {
@@ -109,6 +127,9 @@ func (m *Message) recall(r events.Recorded, self capabilities.ID) error {
 		}
 	case *events.MessageDelivered:
 		m.Refused = e.Refused
+		return nil
+	case *events.MessageUnreached:
+		m.addUnreached(e)
 		return nil
 	}
 	if m.Form == nil {
@@ -198,11 +219,9 @@ func (s *State) needs(e events.Event) error {
 			}
 		}
 	case *events.ReceiptReported:
-		var n uint64
-		var ok bool
-		if n, ok, err = l.Index.NumberOf(e.Message); ok {
-			err = l.Index.needPages(n)
-		}
+		err = l.needsMessage(e.Message, func(entry *index.Entry) bool { return entry.Is(index.Several) })
+	case *events.MessageUnreached:
+		err = l.needsMessage(e.Message, func(*index.Entry) bool { return true })
 	case *events.FormRequested:
 		err = l.addNeeds(e.ID, e.ReplyTo)
 	case *events.MessagePosted:
@@ -211,6 +230,19 @@ func (s *State) needs(e events.Event) error {
 		err = s.Names.needs(e.Name, e.Value)
 	case *events.NameUnbound:
 		err = s.Names.needs(e.Name, capabilities.Value{})
+	}
+	return err
+}
+
+// needsMessage fails with Absent if a message is here, and its page is not in memory, or the message itself, where that matters.
+func (l *Mail) needsMessage(id capabilities.ID, matters func(*index.Entry) bool) error {
+	n, ok, err := l.Index.NumberOf(id)
+	if err != nil || !ok {
+		return err
+	}
+	entry, err := l.Index.entry(n)
+	if err == nil && matters(entry) {
+		_, err = l.at(n)
 	}
 	return err
 }
@@ -251,7 +283,7 @@ func (l *Mail) parentOf(replyTo capabilities.ID) (*Message, error) {
 		return nil, nil
 	}
 	n, ok, err := l.Index.NumberOf(replyTo)
-	if err != nil || !ok || !l.Index.entries.At(n).Is(index.ByGrant) && l.reached.of(n) == nil {
+	if err != nil || !ok || !l.Index.entries.At(n).Is(index.ByGrant|index.Several) && l.reached.of(n) == nil {
 		return nil, err
 	}
 	return l.at(n)

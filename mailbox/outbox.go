@@ -60,7 +60,7 @@ func (o *Outbox) count(p OutboxItem, change int) {
 	case events.OutboxMint:
 		o.mints += change
 	case events.OutboxCopy, events.OutboxAnswer, events.OutboxOutcome, events.OutboxForwarded, events.OutboxAmendment, events.OutboxReminder,
-		events.OutboxVotes, events.OutboxWithdrawal, events.OutboxReceipt:
+		events.OutboxVotes, events.OutboxWithdrawal, events.OutboxReceipt, events.OutboxUnreached:
 		if o.bySubject == nil {
 			o.bySubject = map[capabilities.ID]int{}
 		}
@@ -180,6 +180,8 @@ func (s *State) CommandFor(p OutboxItem) (Command, error) {
 		return copyFor(s, m, p.To), nil
 	case events.OutboxReceipt:
 		return m.report(s), nil
+	case events.OutboxUnreached:
+		return m.unreachedReport(s), nil
 	case events.OutboxAnswer, events.OutboxWithdrawal:
 		return m.Form.queuedAnswer(s.ID)
 	case events.OutboxAmendment:
@@ -257,7 +259,10 @@ func (p OutboxItem) ofGrant(s *State) (Command, error) {
 		}
 		return c, nil
 	}
-	g.Name = "" // private to the giver
+	g.Name = ""              // private to the giver
+	if g.Kind.IsResource() { // its home knows all grants
+		return MintCapability{Grant: g, Via: g.Parent}, nil
+	}
 	return MintCapability{Grant: g, Via: s.Grants.presented(g.Parent, g.Target)}, nil
 }
 
@@ -277,7 +282,12 @@ func (f *Form) queuedAnswer(by capabilities.ID) (Command, error) {
 func copyFor(s *State, m *Message, to capabilities.ID) Command {
 	if m.Posted != nil {
 		c := *m.Posted
-		c.Via, c.Facet = s.Grants.presented(c.Via, to), capabilities.Facet{}
+		c.Text = textFor(&c, to)
+		c.To, c.Via, c.Facet = to, s.Grants.presented(m.refToOne(to, s.ID).Grant, to), capabilities.Facet{}
+		c.Escalate, c.Recipients = nil, slices.Clone(c.Recipients)
+		for i, r := range c.Recipients {
+			c.Recipients[i] = events.Recipient{Agent: r.Agent, Name: r.Name}
+		}
 		return AcceptDelivery{Posted: &c}
 	}
 	c := *m.Form.asAsked()
@@ -358,7 +368,7 @@ func (f fold) delivered(e *events.MessageDelivered) error {
 func (f fold) refused(p OutboxItem, why string) {
 	switch p.Kind {
 	case events.OutboxCopy:
-		if m, err := f.Mail.byOwnID(p.Subject); err == nil && m.Posted != nil { // a form is declined by an event of its own
+		if m, err := f.Mail.byOwnID(p.Subject); err == nil && m.Posted != nil && !m.toSeveral(f.ID) { // a form is declined by an event of its own, and one of several recipients noted
 			m.Refused = why
 			delete(f.Mail.acks, m.Number)
 			f.Mail.Index.entries.Note(m.Number, f.Version)
@@ -411,6 +421,11 @@ func (c RecordDelivery) decide(s *State, now capabilities.Time, _ IDs) ([]events
 		if e := c.decline(s, p, now); e != nil {
 			evs = append(evs, e)
 		}
+		missed, err := c.unreached(s, p, now)
+		if err != nil {
+			return nil, err
+		}
+		evs = append(evs, missed...)
 	}
 	if len(seqs) == 0 {
 		return nil, nil
@@ -439,7 +454,7 @@ func (s *State) Undelivered() map[*Message]bool {
 		if p.Kind != events.OutboxCopy {
 			continue
 		}
-		if m, err := s.Mail.byOwnID(p.Subject); err == nil && m.To() == p.To {
+		if m, err := s.Mail.byOwnID(p.Subject); err == nil && (m.To() == p.To || m.toSeveral(s.ID)) {
 			waiting[m] = true
 		}
 	}

@@ -77,6 +77,11 @@ func (r Receipt) isFurther(e *index.Entry) bool {
 // moved notes the receipt of a message.
 func (f fold) moved(n uint64, r Receipt) {
 	l := &f.Mail
+	if m := l.several(n); m != nil {
+		m.addReceipt(r)
+		f.noted(m)
+		return
+	}
 	l.Index.change(n, func(e *index.Entry) {
 		if e.SetStage(max(e.Stage(), r.State.Rank())); r.acknowledges() {
 			e.Flags |= index.Acknowledged
@@ -94,6 +99,22 @@ func (f fold) moved(n uint64, r Receipt) {
 	}
 }
 
+// noted notes a further event of a message to several: how far it has come with all of them.
+func (f fold) noted(m *Message) {
+	l := &f.Mail
+	l.Index.entries.Note(m.Number, f.Version)
+	stage, acknowledged := m.least()
+	l.Index.change(m.Number, func(e *index.Entry) {
+		if e.SetStage(max(e.Stage(), stage)); acknowledged {
+			e.Flags |= index.Acknowledged
+		}
+	})
+	if l.touch(m, f.Version); acknowledged || m.Refused != "" {
+		delete(l.acks, m.Number)
+	}
+	f.retire(m)
+}
+
 // noteReply notes what a reply says of the message that it is to: its author handled that, or if it is an open form was shown
 // it. No report of it is needed, since the reply is one.
 func noteReply(f fold, e *events.MessagePosted) {
@@ -108,6 +129,12 @@ func noteReply(f fold, e *events.MessagePosted) {
 	parent := l.Index.entries.At(n)
 	r := Receipt{Reader: e.From, State: events.Handled, At: f.at, How: string(events.WasReplied)}
 	own := e.From == f.ID
+	if m := l.several(n); m != nil {
+		if r.By = e.From; !own && m.isFor(e.From) && m.isFurther(r) {
+			f.moved(n, r)
+		}
+		return
+	}
 	if parent.Is(index.Form) {
 		m := l.live[n]
 		if r.State = events.Shown; m == nil || !m.Form.IsOpen() || own && !parent.Is(index.Received) || !own && !m.isFor(e.From) {
@@ -126,7 +153,45 @@ func noteReply(f fold, e *events.MessagePosted) {
 
 // isFor reports whether a message that the agent sent went to an agent.
 func (m *Message) isFor(to capabilities.ID) bool {
-	return m.To() == to || m.Form != nil && slices.Contains(m.Form.Holders, to)
+	return slices.Contains(m.Recipients(), to) || m.Form != nil && slices.Contains(m.Form.Holders, to)
+}
+
+// several returns a message that the agent sent to several; nil for any other. It has to be in memory.
+func (l *Mail) several(n uint64) *Message {
+	if !l.Index.entries.At(n).Is(index.Several) {
+		return nil
+	}
+	m, _ := l.at(n) // see needs
+	return m
+}
+
+// isFurther reports whether a message to several has come further with the recipient of a receipt.
+func (m *Message) isFurther(r Receipt) bool {
+	return !slices.ContainsFunc(m.Receipts, func(o Receipt) bool {
+		return o.By == r.By && o.State.Rank() >= r.State.Rank() && (o.acknowledges() || !r.acknowledges())
+	})
+}
+
+// least returns how far a message to several has come with all of its recipients that it reached, and whether all of them have
+// acknowledged it.
+func (m *Message) least() (stage uint8, acknowledged bool) {
+	stage, acknowledged = events.Handled.Rank(), true
+	left := 0
+	for _, to := range m.Recipients() {
+		if m.missed(to) {
+			continue
+		}
+		left++
+		i := slices.IndexFunc(m.Receipts, func(r Receipt) bool { return r.By == to })
+		if i < 0 {
+			return 0, false
+		}
+		stage, acknowledged = min(stage, m.Receipts[i].State.Rank()), acknowledged && m.Receipts[i].acknowledges()
+	}
+	if left == 0 {
+		return 0, false
+	}
+	return stage, acknowledged
 }
 
 // recallReceipt adds the receipt of an event to a message that is made again, and reports whether it has one.
@@ -191,6 +256,19 @@ func (c RecordReceipt) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Ev
 		return nil, err
 	}
 	refused := parley.Refuse(parley.NotPermitted, "message %s was not sent to the one who reports on it", e.Message)
+	if entry.Is(index.Several) {
+		m, err := s.Mail.at(n)
+		if err != nil {
+			return nil, err
+		}
+		if !m.isFor(e.By) || m.missed(e.By) {
+			return nil, refused
+		}
+		if !m.isFurther(reported(&e)) {
+			return nil, nil
+		}
+		return []events.Event{&e}, nil
+	}
 	if !entry.Is(index.Form) {
 		if !entry.IsTo(s.Mail.Index.entries.Digest(e.By)) {
 			return nil, refused
@@ -285,16 +363,42 @@ func checkAckBy(by, now capabilities.Time) error {
 	return nil
 }
 
-// NoteOverdue notes the messages whose time to be acknowledged has come.
+// NoteOverdue notes the messages whose time to be acknowledged has come. Those that are to be escalated go on to another agent.
 type NoteOverdue struct{}
 
-func (NoteOverdue) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+func (NoteOverdue) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	past := s.Mail.passed(overdue, now)
 	if len(past) == 0 {
 		return nil, nil
 	}
 	slices.Sort(past)
-	return []events.Event{&events.MessagesOverdue{Numbers: past}}, nil
+	evs := []events.Event{&events.MessagesOverdue{Numbers: past}}
+	next := s.Mail.Index.Len()
+	for _, n := range past {
+		entry, err := s.Mail.Index.entry(n)
+		if err != nil {
+			return nil, err
+		}
+		if !entry.Is(index.Sent) {
+			continue
+		}
+		m, err := s.Mail.at(n)
+		if err != nil {
+			return nil, err
+		}
+		if m.Posted == nil || m.Posted.Escalate == nil {
+			continue
+		}
+		escalated, err := s.escalate(m, next, now, ids)
+		if err != nil {
+			return nil, err
+		}
+		if _, posted := escalated.(*events.MessagePosted); posted {
+			next++
+		}
+		evs = append(evs, escalated)
+	}
+	return evs, nil
 }
 
 // noteOverdue notes what is overdue. What was received comes back unread.

@@ -22,7 +22,7 @@ func TestReceiptLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newReceipts(t)
 		t.Repeat(map[string]func(*rapid.T){
-			"": r.check, "send": r.send, "send more": r.send, "offer": r.offer, "offer at once": r.offerAtOnce, "show": r.show, "show more": r.show, "handle": r.handle,
+			"": r.check, "send": r.send, "send more": r.send, "offer": r.offer, "offer at once": r.offerAtOnce, "show": r.show, "repeat": r.repeat, "show more": r.show, "handle": r.handle,
 			"return": r.giveBack, "read": r.read, "dismiss": r.dismiss, "reply": r.reply, "deliver one": r.deliverOne, "deliver another": r.deliverOne,
 			"restart": r.restart, "end": r.end,
 		})
@@ -134,6 +134,25 @@ func (r *receipts) show(t *rapid.T) {
 	c.Proof = ""
 	if _, err := r.Decide("fae@A", c); parley.CodeOf(err) != parley.InvalidArgument {
 		t.Fatalf("shown without a proof: %v", err)
+	}
+}
+
+// repeat gives a notice again, which says nothing of how far its messages have come.
+func (r *receipts) repeat(t *rapid.T) {
+	reader := r.reader(t)
+	c := mailbox.RepeatNotice{Reader: r.idOf(reader), Token: "of nobody", Moment: "stop"}
+	before := r.mail().Offers.Of(r.idOf(reader))
+	repeats := uint8(mailbox.MaxRepeats)
+	if len(before) > 0 {
+		o := rapid.SampledFrom(before).Draw(t, "offer")
+		c.Token, repeats = o.Token, o.Repeats
+	}
+	evs, err := r.Decide("fae@A", c)
+	if err != nil || (len(evs) == 1) != (repeats < mailbox.MaxRepeats) {
+		t.Fatalf("a notice that was given %d times again: %v, %v", repeats, evs, err)
+	}
+	if after := r.mail().Offers.Of(r.idOf(reader)); len(after) != len(before) {
+		t.Fatalf("there were %d offers, and are %d", len(before), len(after))
 	}
 }
 

@@ -36,7 +36,9 @@ func newHeldRefs() heldRefs {
 func (x *heldRefs) addMessage(l *Mail, m *Message) {
 	x.add(m.refFrom(), m.From())
 	if l.Sent(m) { // other recipients are known, not held
-		x.add(m.refTo(l.self), capabilities.ID{})
+		for _, to := range m.Recipients() {
+			x.add(m.refToOne(to, l.self), capabilities.ID{})
+		}
 	}
 	if m.Posted == nil {
 		return
@@ -240,7 +242,7 @@ func (l *Mail) setReached(m *Message) error {
 	}
 	other := m.From()
 	if other == l.self {
-		if other = m.To(); m.refTo(l.self) != agentRef(other) {
+		if other = m.To(); m.refTo(l.self) != agentRef(other) || m.toSeveral(l.self) {
 			return nil // it was sent by another reference
 		}
 	}
@@ -249,7 +251,7 @@ func (l *Mail) setReached(m *Message) error {
 		if parent.From() != l.self {
 			return nil
 		}
-		to := parent.refTo(l.self)
+		to := parent.refToOne(other, l.self)
 		ref = &to
 	}
 	if ref.Target != other || *ref == agentRef(other) {

@@ -247,7 +247,7 @@ func (f *Form) hasVoted(v events.VoteCast) bool {
 // isVote reports whether an answer of the agent makes a vote.
 func (f *Form) isVote(q events.AnswerQueued, v events.VoteCast) bool {
 	if q.Reason == events.Withdrawn || !v.Answer.IsZero() && q.Answer != v.Answer || max(q.Revision, 1) != v.Revision ||
-		v.Revision == f.Revision() && v.Digest != f.questionDigest() {
+		v.Revision == f.Revision() && v.Digest != f.QuestionDigest() {
 		return false
 	}
 	outcome, note := f.voteOf(q.Reason, q.Note, q.Values)

@@ -88,7 +88,7 @@ func (img *snapshot) restore(s *State) error {
 	img.restoreGrants(&s.Grants)
 	s.Peers.invitations, s.Peers.nodes, s.Peers.quotas, s.Peers.dropped = img.Invitations, img.Peers, img.Quotas, img.Dropped
 	s.Peers.index()
-	s.Runs = Runs{program: img.Program, run: img.Run, ended: img.Ended, attempt: img.Attempt, retries: img.Lost}
+	s.Runs = Runs{program: img.Program, run: img.Run, ended: img.Ended, attempt: img.Attempt, retries: img.Lost, held: img.Held}
 	var err error
 	if s.Runs.prompts, err = restored(&s.Mail, img.Prompts); err != nil {
 		return err
@@ -110,6 +110,14 @@ func (img *snapshot) restore(s *State) error {
 	}
 	s.StandIns = StandIns{away: img.Away, members: img.Members}
 	s.Sessions.all = img.Sessions
+	s.Files.restore(img.Files)
+	s.Teams.all, s.Attention, s.Topic = img.Teams, img.Attention, img.Topic
+	if err := img.Leases.restore(&s.Leases); err != nil {
+		return err
+	}
+	if err := img.Resource.restore(&s.Resource); err != nil {
+		return err
+	}
 	return img.restoreInbox(&s.Mail)
 }
 
@@ -244,7 +252,7 @@ func (mi *messageSnapshot) restore(s *State) error {
 		return fmt.Errorf("%w: message %d is both or neither, or not there", ErrNonsense, n)
 	}
 	m := &Message{
-		Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted, Refused: mi.Refused, Receipts: mi.Receipts, reached: s.Mail.reached.of(n),
+		Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted, Refused: mi.Refused, Receipts: mi.Receipts, Unreached: mi.Unreached, reached: s.Mail.reached.of(n),
 	}
 	if e := mi.Requested; e != nil {
 		m.Refused = ""

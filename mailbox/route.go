@@ -439,7 +439,7 @@ func (c SettleForm) counted(s *State, f *Form, settled []events.Event, now capab
 	if vote.Needs(f.Route) == 1 {
 		return settled
 	}
-	v := events.VoteCast{Form: f.ID, By: c.By, Principal: c.principal(s), Revision: f.Revision(), Digest: f.questionDigest(), Date: now, Answer: c.Answer, Person: c.Person}
+	v := events.VoteCast{Form: f.ID, By: c.By, Principal: c.principal(s), Revision: f.Revision(), Digest: f.QuestionDigest(), Date: now, Answer: c.Answer, Person: c.Person}
 	if c.Person == c.By {
 		v.Person = capabilities.ID{}
 	}
@@ -467,8 +467,8 @@ func (f *Form) settles(v events.VoteCast, host capabilities.ID) bool {
 	return ends && f.isAgreed(host, v.By, v.Outcome)
 }
 
-// questionDigest returns the digest of the question as it is now, or of the call that an approval shows.
-func (q *Question) questionDigest() events.Hash {
+// QuestionDigest returns the digest of the question as it is now, or of the call that an approval shows.
+func (q *Question) QuestionDigest() events.Hash {
 	if q.Kind == events.Approval {
 		return q.Permission().Hash()
 	}

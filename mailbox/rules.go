@@ -3,6 +3,7 @@ package mailbox
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"parley"
 	"parley/capabilities"
@@ -252,7 +253,11 @@ func outlasts(r, other *events.RuleAdded) bool {
 
 // offered returns the rule of the offer with an ID. Without one it is the rule for that very call.
 func (q *Question) offered(chosen string) (events.Coverage, error) {
-	p := q.Permission()
+	return Offered(q.Permission(), chosen)
+}
+
+// Offered returns the rule of the offer of a permission with an ID. Without one it is the rule for that very call.
+func Offered(p *parley.Permission, chosen string) (events.Coverage, error) {
 	if chosen == "" || chosen == string(events.CoversCall) {
 		return rule.Read(p).Exact(), nil
 	}
@@ -284,6 +289,53 @@ func OffersOf(p *parley.Permission) []parley.Offer {
 	}
 	exact := events.Coverage{Kind: events.CoversCall, Folder: p.Folder}
 	return []parley.Offer{{ID: string(exact.Kind), Rule: exact, Words: rule.VeryCall(p.Folder)}}
+}
+
+// CoveredBy returns the words of an offer in two parts: which calls it covers, and where.
+func CoveredBy(o *parley.Offer) (calls, where string) {
+	if calls, ok := strings.CutSuffix(o.Words, rule.Where(o.Rule.Folder)); ok {
+		return calls, strings.TrimPrefix(rule.Where(o.Rule.Folder), ", ")
+	}
+	return o.Words, ""
+}
+
+// MayMakeRule reports whether an approval with these fields may be followed by a standing rule: where several decide, none is made.
+func MayMakeRule(fields []events.Field) bool {
+	return slices.ContainsFunc(fields, func(f events.Field) bool {
+		return f.Name == decisionField && slices.ContainsFunc(f.Options, func(o events.Option) bool { return o.Value == Always })
+	})
+}
+
+// AddRule adds a standing rule after the decisions that it is like. By has to be the agent's host. A rule that says the same for as long is
+// left as it is.
+type AddRule struct {
+	Tool   string
+	Covers events.Coverage
+	Allow  bool
+	Until  capabilities.Time // zero for none
+	Form   capabilities.ID   // an approval that was decided so; zero for several
+	By     capabilities.ID
+}
+
+func (c AddRule) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	if err := s.Profile.checkActive(); err != nil {
+		return nil, err
+	}
+	if c.By != s.Profile.Host {
+		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host makes its rules")
+	}
+	if c.Until != 0 && c.Until <= now {
+		return nil, parley.Refuse(parley.InvalidArgument, "the time %s has passed", c.Until)
+	}
+	added := &events.RuleAdded{Agent: s.ID, Tool: c.Tool, Allow: c.Allow, Until: c.Until, Covers: c.Covers, Form: c.Form}
+	if s.Rules.includes(added, now) {
+		return nil, nil
+	}
+	if s.Rules.isFull(now, 0) {
+		return nil, parley.Refuse(parley.TooLarge, "the agent has %d standing rules already", maxRules).WithHint("parley agent rules rm ends one")
+	}
+	added.Rule = ids()
+	return []events.Event{added}, nil
 }
 
 // LimitRule sets the end of a standing rule. By has to be the agent's host.

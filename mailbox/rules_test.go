@@ -9,6 +9,7 @@ import (
 	"parley/events"
 	"parley/mailbox"
 	"parley/mailbox/mailboxtest"
+	"parley/mailbox/rule"
 )
 
 const pushRule = "git push to origin, any branches or tags, without options, in /srv/shop"
@@ -209,5 +210,47 @@ func TestForeignApprovalOffersNoRules(t *testing.T) {
 	}
 	if _, err := v.States["host"].Decide(mailbox.RemoteDelivery{AcceptDelivery: mailbox.AcceptDelivery{Form: &e}}, v.Now, v.NewID); parley.CodeOf(err) != parley.InvalidForm {
 		t.Errorf("it is accepted: %v", err)
+	}
+}
+
+// TestOnlyTheHostAddsRules adds a rule without an approval. Another agent's is refused, one that has ended too, and a second that says no
+// more is none.
+func TestOnlyTheHostAddsRules(t *testing.T) {
+	v := mailboxtest.New(t)
+	v.Add("host")
+	v.Add("fae")
+	fae, host := v.States["fae"], v.States["fae"].Profile.Host
+	read := rule.Read(&parley.Permission{Tool: "shell", Input: `{"command":"git push origin main"}`, Folder: "/srv/shop"})
+	add := mailbox.AddRule{Tool: "shell", Covers: read.Offers()[0], Allow: true, By: host}
+	for name, c := range map[string]struct {
+		change func(c *mailbox.AddRule)
+		want   parley.Code
+	}{
+		"by the agent itself": {func(c *mailbox.AddRule) { c.By = fae.ID }, parley.NotPermitted},
+		"by nobody":           {func(c *mailbox.AddRule) { c.By = capabilities.ID{} }, parley.NotPermitted},
+		"ended":               {func(c *mailbox.AddRule) { c.Until = v.Now }, parley.InvalidArgument},
+	} {
+		other := add
+		c.change(&other)
+		if evs, err := fae.Decide(other, v.Now, v.NewID); parley.CodeOf(err) != c.want || len(evs) > 0 {
+			t.Errorf("%s: %v, %v", name, evs, err)
+		}
+	}
+	evs, err := fae.Decide(add, v.Now, v.NewID)
+	if err != nil || len(evs) != 1 {
+		t.Fatal(evs, err)
+	}
+	if err := fae.Apply(events.Recorded{At: v.Now, Event: evs[0]}); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := fae.Decide(add, v.Now, v.NewID); err != nil || len(again) != 0 {
+		t.Errorf("the same again: %v, %v", again, err)
+	}
+	used, err := fae.Decide(pushCall(), v.Now, v.NewID)
+	if err != nil || len(used) != 1 {
+		t.Fatal(used, err)
+	}
+	if _, ok := used[0].(*events.RuleUsed); !ok {
+		t.Errorf("the rule decides nothing: %T", used[0])
 	}
 }

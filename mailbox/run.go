@@ -47,6 +47,7 @@ type Runs struct {
 	prompts     []*Message      // that wait for a run, oldest first
 	retries     int             // consecutive runs of the first prompt that were lost
 	interrupted []*Message      // the newest whose runs were interrupted, oldest first
+	held        bool            // no run is started
 }
 
 // Program returns the agent's program. An agent without one has the zero program.
@@ -65,6 +66,9 @@ func (r *Runs) Current() (Run, bool) {
 
 // Prompts returns the messages that wait for a run, oldest first.
 func (r *Runs) Prompts() []*Message { return slices.Clone(r.prompts) }
+
+// Held reports whether the messages that wait stay queued until somebody starts the agent.
+func (r *Runs) Held() bool { return r.held }
 
 // Queued returns the number of messages that wait for a run.
 func (r *Runs) Queued() int { return len(r.prompts) }
@@ -170,7 +174,7 @@ func (c StartRun) decide(s *State, _ capabilities.Time, ids IDs) ([]events.Event
 	if err := s.Profile.checkActive(); err != nil {
 		return nil, err
 	}
-	if !s.Runs.HasProgram() || s.Runs.run != nil {
+	if !s.Runs.HasProgram() || s.Runs.run != nil || s.Runs.held {
 		return nil, nil
 	}
 	e := &events.RunStarted{}
@@ -254,6 +258,31 @@ func (c InterruptRun) decide(s *State, now capabilities.Time, _ IDs) ([]events.E
 	return append(evs, s.Mail.cancelOpen(s.Runs.run.First, c.Also, c.Note, now)...), nil
 }
 
+// HoldRuns has the agent's program be started for no message until it is let go again, on behalf of the agent By. With Held it
+// ends the run that is under way, as InterruptRun does.
+type HoldRuns struct {
+	InterruptRun
+	Held bool
+}
+
+func (c HoldRuns) decide(s *State, now capabilities.Time, ids IDs) (evs []events.Event, err error) {
+	if err := s.Profile.checkActive(); err != nil {
+		return nil, err
+	}
+	if !s.Runs.HasProgram() {
+		return nil, parley.Refuse(parley.InvalidArgument, "the agent has no program that the node starts").
+			WithHint("a coding agent is stopped where it runs")
+	}
+	if c.Held != s.Runs.held {
+		evs = append(evs, &events.RunsHeld{By: c.By, Held: c.Held})
+	}
+	if !c.Held {
+		return evs, nil
+	}
+	ends, err := c.InterruptRun.decide(s, now, ids)
+	return append(evs, ends...), err
+}
+
 // CallKey returns the key under which the program's run asks whether it may make a call. An earlier run's form is used
 // if its answer was not read and it is not taken. An answer that a run has read was for one call. The call is given by the
 // digest of what it asks. It fails with Absent.
@@ -277,6 +306,8 @@ func (s *State) Finish() (status string, over bool) {
 	switch {
 	case s.Mail.asks.approvals.Len() > 0:
 		return "permission", true
+	case s.Runs.held && s.Runs.run == nil:
+		return Idle, true // what waits stays queued
 	case s.Runs.pending() > 0 || s.Profile.Status == Running || s.Profile.Status == Initializing:
 		return "", false
 	case s.Profile.Status == Failed:

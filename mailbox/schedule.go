@@ -51,10 +51,11 @@ func (l *Schedules) of(number uint64) *Schedule {
 	return &l.all[i]
 }
 
-// ScheduleMessage has a message sent later. To is as in PostMessage. At is the first time; of a series, the caller computes it.
+// ScheduleMessage has a message sent later. To and Also are as in PostMessage. At is the first time; of a series, the caller computes it.
 // Next returns the time after another at which a series goes on; it is nil without Every.
 type ScheduleMessage struct {
-	To string
+	To   string
+	Also []string
 	parley.Post
 	At    capabilities.Time
 	Every string
@@ -68,12 +69,12 @@ func (c ScheduleMessage) FindExisting(s *State) (*Schedule, error) {
 	if c.Key == "" {
 		return nil, nil
 	}
-	i := slices.IndexFunc(s.Mail.Schedules.all, func(o Schedule) bool { return o.Key == c.Key })
+	i := slices.IndexFunc(s.Mail.Schedules.all, func(o Schedule) bool { return capabilities.Normal(o.Key) == capabilities.Normal(c.Key) })
 	if i < 0 {
 		return nil, nil
 	}
 	found := &s.Mail.Schedules.all[i]
-	if found.Text != c.Text || found.Every != c.Every || found.Every == "" && found.At != c.At {
+	if found.Text != c.Text || found.Every != c.Every || found.Every == "" && found.At != c.At || !slices.Equal(found.Files, c.Files) {
 		return nil, parley.Refuse(parley.InvalidArgument, "the key %s was used for another message, which is scheduled", parley.Quoted(c.Key, 80)).
 			WithHint("use a key of its own for each")
 	}
@@ -87,10 +88,15 @@ func (c ScheduleMessage) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 	// What cannot be sent now is not promised for later.
 	post := c.Post
 	post.Key = ""
-	if _, err := (PostMessage{To: c.To, Post: post}).decide(s, now, ids); err != nil {
+	sent := PostMessage{To: c.To, Also: c.Also, Post: post}
+	if _, err := sent.decide(s, now, ids); err != nil {
 		return nil, err
 	}
-	to, _, err := PostMessage{To: c.To, Post: c.Post}.recipient(s, now)
+	to, _, err := sent.recipients(s, now)
+	if err != nil {
+		return nil, err
+	}
+	escalate, err := sent.escalation(s, to, now)
 	if err != nil {
 		return nil, err
 	}
@@ -119,9 +125,16 @@ func (c ScheduleMessage) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 	if c.Priority == events.Normal {
 		c.Priority = ""
 	}
-	return []events.Event{&events.MessageScheduled{
-		Schedule: s.Mail.Schedules.made + 1, To: to.Target, Header: c.Header, Text: c.Text, Plain: c.Plain, At: c.At, Every: c.Every, Zone: c.Zone, Date: now, Key: c.Key,
-	}}, nil
+	e := &events.MessageScheduled{
+		Schedule: s.Mail.Schedules.made + 1, To: to[0].Target, Header: c.Header, Text: c.Text, Plain: c.Plain, At: c.At, Every: c.Every, Zone: c.Zone, Date: now, Key: c.Key,
+	}
+	for _, ref := range to[1:] {
+		e.Also = append(e.Also, ref.Target)
+	}
+	if escalate != nil {
+		e.Escalate = escalate.Agent
+	}
+	return []events.Event{e}, nil
 }
 
 // DueSchedules returns the numbers of the schedules whose time has come, the earliest first.
@@ -147,7 +160,14 @@ func (c FireSchedule) decide(s *State, now capabilities.Time, ids IDs) ([]events
 	if post.AckBy != 0 { // it may have passed meanwhile
 		post.AckBy = max(post.AckBy, now+1)
 	}
-	evs, err := PostMessage{To: at.To.String(), Post: post}.decide(s, now, ids)
+	if !at.Escalate.IsZero() {
+		post.Escalate = at.Escalate.String()
+	}
+	due := PostMessage{To: at.To.String(), Post: post}
+	for _, id := range at.Also {
+		due.Also = append(due.Also, id.String())
+	}
+	evs, err := due.decide(s, now, ids)
 	switch _, absent := errors.AsType[*Absent](err); {
 	case absent:
 		return nil, err

@@ -22,6 +22,7 @@ type Session struct {
 	Process events.SessionProcess
 	Began   capabilities.Time // or was moved last
 	Ended   capabilities.Time // 0 for one that lives
+	Former  string            // the ID that it had before a clear; "" for none
 }
 
 // IsLiving reports whether the session has not ended.
@@ -53,7 +54,11 @@ func (l *Sessions) start(e *events.SessionStarted, at capabilities.Time) {
 func (l *Sessions) move(e *events.SessionMoved, at capabilities.Time) bool {
 	i := l.find(e.Agent)
 	if i >= 0 {
-		l.all[i] = Session{Agent: e.Agent, Session: e.Session, Process: e.Process, Began: at}
+		former := l.all[i].Former
+		if was := l.all[i].Session; was != e.Session {
+			former = was
+		}
+		l.all[i] = Session{Agent: e.Agent, Session: e.Session, Process: e.Process, Began: at, Former: former}
 	}
 	return i >= 0
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vmihailenco/msgpack/v5"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox/index"
@@ -45,6 +46,7 @@ type snapshot struct {
 
 	Program events.ProgramSet
 	Policy  string
+	Held    bool
 	Run     *Run
 	Ended   uint64
 	Attempt capabilities.ID
@@ -75,6 +77,14 @@ type snapshot struct {
 	Offers    []Offer
 	Unoffered *unofferedSnapshot // nil if it is not kept
 	Acks      []ackSnapshot
+
+	Files  *filesSnapshot  // nil without any
+	Leases *leasesSnapshot // nil if there never was one
+	Teams  []Team
+
+	Attention parley.Attention
+	Topic     *Topic            // nil if it is none
+	Resource  *resourceSnapshot // nil for an agent
 
 	Head *headSnapshot // nil for a whole snapshot
 }
@@ -147,6 +157,7 @@ type messageSnapshot struct {
 
 	Questions []uint64
 	Receipts  []Receipt
+	Unreached []events.MessageUnreached
 }
 
 // amendmentSnapshot is the way to the present question of a form, which the message has.
@@ -230,12 +241,12 @@ func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) 
 		Given: s.Grants.given.All(), Minted: s.Grants.Minted(), ReplyGrants: s.Grants.replyGrants(),
 		Outbox: s.Outbox.items, LastSeq: s.Outbox.lastSeq,
 		Invitations: s.Peers.invitations, Peers: s.Peers.nodes, Quotas: s.Peers.quotas, Dropped: s.Peers.dropped,
-		Tokens: s.Tokens.all, Policy: s.Rules.policy,
+		Tokens: s.Tokens.all, Policy: s.Rules.policy, Held: s.Runs.held,
 		Program: s.Runs.program, Run: s.Runs.run, Ended: s.Runs.ended, Attempt: s.Runs.attempt, Lost: s.Runs.retries,
 		Prompts: numbersOf(s.Runs.prompts), Cut: numbersOf(s.Runs.interrupted),
 		Uses: s.Account.snapshots(), Made: made,
 		Rights: s.Grants.Answers.All(), Away: s.StandIns.away, Members: s.StandIns.members, Sessions: s.Sessions.all, Texts: s.Mail.Texts,
-		Scheduled: s.Mail.Schedules.all, Schedules: s.Mail.Schedules.made, Head: head,
+		Scheduled: s.Mail.Schedules.all, Schedules: s.Mail.Schedules.made, Files: s.Files.snapshot(), Head: head,
 	}
 	if s.Mail.marked {
 		img.Marked, img.Tally = true, s.Mail.Index.tally
@@ -247,6 +258,7 @@ func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) 
 	for _, n := range slices.Sorted(maps.Keys(s.Mail.acks)) {
 		img.Acks = append(img.Acks, ackSnapshot{n, s.Mail.acks[n]})
 	}
+	img.Leases, img.Teams, img.Attention, img.Topic, img.Resource = s.Leases.snapshot(), s.Teams.all, s.Attention, s.Topic, s.Resource.snapshot()
 	img.Index = x
 	for _, m := range s.heldMessages() {
 		img.Messages = append(img.Messages, snapshotOf(s, m))
@@ -272,7 +284,7 @@ func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) 
 
 // snapshotOf returns what is stored of a message that is in memory.
 func snapshotOf(s *State, m *Message) messageSnapshot {
-	img := messageSnapshot{Number: m.Number, Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused, Receipts: m.Receipts}
+	img := messageSnapshot{Number: m.Number, Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused, Receipts: m.Receipts, Unreached: m.Unreached}
 	f := m.Form
 	if f == nil {
 		return img

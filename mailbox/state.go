@@ -31,6 +31,13 @@ type State struct {
 
 	StandIns StandIns
 	Sessions Sessions
+	Files    Files
+	Leases   Leases
+	Teams    Teams
+	Resource Resource
+
+	Attention parley.Attention
+	Topic     *Topic // nil if it is none
 
 	profileVersion uint64
 }
@@ -44,6 +51,7 @@ func New(id capabilities.ID) *State {
 		Outbox:  Outbox{self: id},
 		Rules:   Rules{self: id, byID: map[capabilities.ID]*Rule{}},
 		Account: Account{self: id},
+		Leases:  Leases{self: id},
 	}
 	s.Names = newNames(id, &s.Profile)
 	s.Tokens.profile = &s.Profile
@@ -52,9 +60,15 @@ func New(id capabilities.ID) *State {
 
 // Summary returns what the journal notes of the mailbox beside its events.
 func (s *State) Summary() events.Summary {
+	deadline := s.Mail.timers.next(s.Mail.isStanding)
+	for _, at := range []capabilities.Time{s.Leases.next, s.Topic.due()} {
+		if at != 0 && (deadline == 0 || at < deadline) {
+			deadline = at
+		}
+	}
 	return events.Summary{
 		Open: uint32(s.Mail.asks.numbers.Len()), Waiting: uint32(s.Mail.Unanswered()), Outbox: uint32(len(s.Outbox.items) + s.Runs.pending()),
-		Deadline: s.Mail.timers.next(s.Mail.isStanding),
+		Deadline: deadline,
 	}
 }
 
@@ -207,8 +221,8 @@ func ownGrowth(s *State, evs []events.Event) (growth quota.Amounts) {
 // that bring a decision of another mailbox.
 func Spends(c Command) bool {
 	switch c.(type) {
-	case RequestForm, RequestApproval, PostMessage, ScheduleMessage, BindName, CopyName, MoveName, AdoptName, CreateAgent, MakeToken, UpdateAgent, ReportStatus, QueueAnswer, QueueForward,
-		SnoozeMessage, MarkMessages, SaveDraft, DraftMessage, AmendForm, SetAway, SetMember, GrantAnswer, Inherit:
+	case RequestForm, RequestApproval, PostMessage, ScheduleMessage, BindName, CopyName, MoveName, AdoptName, CreateAgent, MakeResource, MakeToken, UpdateAgent, ReportStatus, QueueAnswer, QueueForward,
+		SnoozeMessage, MarkMessages, SaveDraft, DraftMessage, AmendForm, SetAway, SetAttention, SetMember, GrantAnswer, Inherit:
 		return true
 	}
 	return false

@@ -188,7 +188,7 @@ func (a *archiver) writeSegments(ctx context.Context, next *archive.Manifest, en
 			return nil
 		})
 	}
-	err = a.reader.each(ctx, c.last.Number+1, end, func(number uint64, bytes []byte) error {
+	err = a.reader.each(ctx, c.last.Number+1, end, newPace(a.directory).each(ctx, func(number uint64, bytes []byte) error {
 		commit, err := c.follow(number, bytes)
 		if err == nil {
 			err = x.add(commit)
@@ -208,7 +208,7 @@ func (a *archiver) writeSegments(ctx context.Context, next *archive.Manifest, en
 			return seal()
 		}
 		return nil
-	})
+	}))
 	if err == nil && w != nil {
 		err = seal()
 	}

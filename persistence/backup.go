@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -18,24 +19,38 @@ import (
 )
 
 // A backup begins with a magic number and the node's key. Each frame follows, after its length. A length of zero, the
-// number of commits and the hash of the last commit end it. The backup of a journal with an archive has the second
-// magic number. It has the files of the archive before the frames, which begin after the archive's last commit.
+// number of commits and the hash of the last commit end it. The last byte of the magic number is 1. It is 2 for the backup of a
+// journal with an archive, which has the files of the archive before the frames; these begin after the archive's last commit.
+// With files that messages carry it is 3, or 4 with an archive too. A file is in a row with the frames: the highest bit of its
+// length is set, and its digest is before its content.
 const (
 	backupMagic         = "PLYBACK\x01"
 	archivedBackupMagic = "PLYBACK\x02"
-	maxBackedUp         = 64 << 20 // a frame
+	filesBackupMagic    = "PLYBACK\x03"
+	newestBackupMagic   = "PLYBACK\x04" // with both
+	maxBackedUp         = 64 << 20      // a frame
 	backupTrailer       = 8 + 32
+	backedUpFile        = 1 << 31 // the bit of a length which says that a file follows
 )
+
+// backupMagicOf returns the magic number of a backup.
+func backupMagicOf(archived, files bool) string {
+	switch {
+	case archived && files:
+		return newestBackupMagic
+	case archived:
+		return archivedBackupMagic
+	case files:
+		return filesBackupMagic
+	}
+	return backupMagic
+}
 
 // Backup writes and checks the log up to its last commit at the time of the call. It includes the files of the archive
 // that are on this disk. The journal keeps working. After an error the output is not a backup, and Restore refuses it.
 func (j *Journal) Backup(ctx context.Context, w io.Writer) error {
-	err := j.backup(ctx, w, func(archived bool) []byte {
-		magic := backupMagic
-		if archived {
-			magic = archivedBackupMagic
-		}
-		return append([]byte(magic), j.o.Node.Bytes()...)
+	err := j.backup(ctx, w, func(archived, files bool) []byte {
+		return append([]byte(backupMagicOf(archived, files)), j.o.Node.Bytes()...)
 	})
 	if err != nil {
 		return fmt.Errorf("back up the journal: %w", j.o.slow.named(err))
@@ -43,22 +58,30 @@ func (j *Journal) Backup(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// backup writes a header, the files of the archive, the frames behind it, and the trailer.
-func (j *Journal) backup(ctx context.Context, w io.Writer, header func(archived bool) []byte) error {
+// backup writes a header, the files of the archive, the frames behind it, the files that messages carry, and the
+// trailer.
+func (j *Journal) backup(ctx context.Context, w io.Writer, header func(archived, files bool) []byte) error {
 	out := bufio.NewWriterSize(w, 1<<20)
 	files, err := j.openArchive()
 	if err != nil {
 		return err
 	}
 	defer files.close()
-	end := j.lastCommit().Mark // after the record of the archive
+	end := j.lastCommit().Mark      // after the record of the archive
+	kept, err := j.files.Files(ctx) // what the log refers to up to there was stored before
+	if err != nil {
+		return err
+	}
 	var after Mark
-	if _, err = out.Write(header(files != nil)); err == nil && files != nil {
+	if _, err = out.Write(header(files != nil, len(kept) > 0)); err == nil && files != nil {
 		after = files.manifest.End
 		err = files.writeTo(ctx, out)
 	}
 	if err == nil {
-		err = j.followAfter(ctx, after, end, func(_ *events.Commit, bytes []byte) error { return writeSized(out, bytes) })
+		err = j.followAfter(ctx, after, end, events.DecodeHead, func(_ *events.Commit, bytes []byte) error { return writeSized(out, bytes) })
+	}
+	if err == nil {
+		err = j.files.writeTo(ctx, out, kept)
 	}
 	if err == nil {
 		_, err = out.Write(trailer(end))
@@ -67,6 +90,32 @@ func (j *Journal) backup(ctx context.Context, w io.Writer, header func(archived 
 		err = out.Flush()
 	}
 	return err
+}
+
+// writeTo writes files. One that was removed meanwhile is not wanted any more. One that is damaged is left out, and logged: the
+// log and the other files are whole.
+func (f *files) writeTo(ctx context.Context, out *bufio.Writer, all []StoredFile) error {
+	for _, file := range all {
+		content, err := readFile(ctx, f.line(), file.Digest)
+		switch parley.CodeOf(err) {
+		case "":
+		case parley.NoSuchFile:
+			continue
+		case parley.FileDamaged:
+			f.log.Warn("a file is left out of the backup", "error", err)
+			continue
+		default:
+			return err
+		}
+		head := binary.BigEndian.AppendUint32(nil, backedUpFile|uint32(len(content)))
+		if _, err := out.Write(append(head, file.Digest[:]...)); err != nil {
+			return err
+		}
+		if _, err := out.Write(content); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // trailer returns the end of a backup: an empty frame, and the last commit.
@@ -90,6 +139,7 @@ type backupReader struct {
 	in       *bufio.Reader
 	node     capabilities.NodeID
 	manifest *archive.Manifest // nil if the backup has no archive
+	files    bool              // the backup has files that messages carry
 }
 
 // openBackup reads the beginning of a node's backup.
@@ -97,33 +147,44 @@ func openBackup(r io.Reader, node capabilities.NodeID) (*backupReader, error) {
 	b := &backupReader{in: bufio.NewReaderSize(r, 1<<20), node: node}
 	var head [len(backupMagic) + capabilities.NodeKeySize]byte
 	_, err := io.ReadFull(b.in, head[:])
-	if err := archive.CheckFormat(head[:], archivedBackupMagic); err != nil {
+	if err := archive.CheckFormat(head[:], newestBackupMagic); err != nil {
 		return nil, newer("the backup", err)
 	}
 	magic := string(head[:len(backupMagic)])
-	if err != nil || magic != backupMagic && magic != archivedBackupMagic {
+	archived := magic == archivedBackupMagic || magic == newestBackupMagic
+	b.files = magic == filesBackupMagic || magic == newestBackupMagic
+	if err != nil || magic != backupMagic && !archived && !b.files {
 		return nil, notWhole(err, "this is not a backup of a journal")
 	}
 	if whose := capabilities.NodeOf([capabilities.NodeKeySize]byte(head[len(backupMagic):])); whose != node {
 		return nil, parley.Refuse(parley.InvalidArgument, "the backup is of node %s", whose)
 	}
-	if magic == archivedBackupMagic {
+	if archived {
 		err = b.readManifest()
 	}
 	return b, err
 }
 
-// readFrames calls fn with each frame, and returns the last Mark. No frame may be trusted before it returns without an
-// error.
-func (b *backupReader) readFrames(fn func(m Mark, bytes []byte) error) (Mark, error) {
+// readFrames calls fn with each frame, and returns the last Mark. It calls store with each file, whose content is that of its
+// digest. Nothing may be trusted before it returns without an error.
+func (b *backupReader) readFrames(fn func(m Mark, bytes []byte) error, store func(digest FileDigest, content []byte) error) (Mark, error) {
 	c := chainFrom(b.node, 1)
 	if b.manifest != nil {
 		c.last = b.manifest.End
 	}
 	for {
-		bytes, err := readSized(b.in)
+		bytes, digest, err := readSized(b.in, b.files)
 		if err != nil {
 			return Mark{}, notWhole(err, "the backup ends after commit %d, before its end", c.last.Number)
+		}
+		if digest != (FileDigest{}) {
+			if sha256.Sum256(bytes) != digest {
+				return Mark{}, notWhole(nil, "file %s of the backup is damaged", digest)
+			}
+			if err := store(digest, bytes); err != nil {
+				return Mark{}, err
+			}
+			continue
 		}
 		if bytes == nil {
 			return c.last, readTrailer(b.in, c.last)
@@ -137,20 +198,28 @@ func (b *backupReader) readFrames(fn func(m Mark, bytes []byte) error) (Mark, er
 	}
 }
 
-// readSized reads a frame. It returns nil after the last one.
-func readSized(in *bufio.Reader) ([]byte, error) {
+// readSized reads a frame or, with files, a file of a digest. It returns nil after the last one.
+func readSized(in *bufio.Reader, files bool) (bytes []byte, digest FileDigest, err error) {
 	var size [4]byte
 	if _, err := io.ReadFull(in, size[:]); err != nil {
-		return nil, err
+		return nil, digest, err
 	}
 	n := binary.BigEndian.Uint32(size[:])
-	if n == 0 {
-		return nil, nil
+	switch {
+	case n == 0:
+		return nil, digest, nil
+	case files && n&backedUpFile != 0:
+		if n &^= backedUpFile; n > MaxFile {
+			return nil, digest, io.ErrUnexpectedEOF
+		}
+		if _, err = io.ReadFull(in, digest[:]); err != nil {
+			return nil, digest, err
+		}
+	case n > maxBackedUp:
+		return nil, digest, io.ErrUnexpectedEOF
 	}
-	if n > maxBackedUp {
-		return nil, io.ErrUnexpectedEOF
-	}
-	return readExactly(in, n)
+	bytes, err = readExactly(in, n)
+	return bytes, digest, err
 }
 
 // readExactly reads n bytes. It takes memory as they come, since the length is not to be trusted.

@@ -60,7 +60,7 @@ func lookFirst(ctx context.Context, o Options) (*known, error) {
 	}
 	log := o.Log
 	o.Log, o.Failpoint = nil, nil
-	j, remove, err := OpenCopy(ctx, o)
+	j, remove, err := openCopy(ctx, o, o.streamName())
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func lookFirst(ctx context.Context, o Options) (*known, error) {
 // they hold is derived, and the server checks it when it reads it.
 func handOver(o, copied *Options) error {
 	err := os.Rename(filepath.Join(blockFolder(copied), serverState), filepath.Join(blockFolder(o), serverState))
-	for _, stream := range []string{streamOf(o.bucketName()), o.outputName()} {
+	for _, stream := range []string{streamOf(o.bucketName()), o.outputName(), o.filesName()} {
 		if err == nil || errors.Is(err, fs.ErrNotExist) { // the log may be empty
 			err = os.Remove(filepath.Join(blockFolderOf(o, stream), serverState))
 		}
@@ -152,6 +152,11 @@ func removeCopy(path string) error {
 // server does to what it opens. The caller ensures that no other process has the journal open, reads, and closes the
 // journal; then it calls remove. OpenCopy fails as Open does.
 func OpenCopy(ctx context.Context, o Options) (j *Journal, remove func() error, err error) {
+	return openCopy(ctx, o, o.streamName(), o.filesName())
+}
+
+// openCopy is OpenCopy with some of the streams.
+func openCopy(ctx context.Context, o Options, streams ...string) (j *Journal, remove func() error, err error) {
 	from := o
 	o.original = o.Folder
 	folder := journalFolder(o.Folder)
@@ -168,7 +173,7 @@ func OpenCopy(ctx context.Context, o Options) (j *Journal, remove func() error, 
 		return nil, nil, readOnly("the journal cannot be copied to read it", err)
 	}
 	remove = func() error { return removeCopy(o.Folder) }
-	if err = copyJournalFiles(&from, &o); err != nil {
+	if err = copyJournalFiles(&from, &o, streams); err != nil {
 		return nil, nil, errors.Join(readOnly("the journal cannot be copied to read it", err), remove())
 	}
 	if j, err = Open(ctx, o); err != nil {
@@ -178,10 +183,15 @@ func OpenCopy(ctx context.Context, o Options) (j *Journal, remove func() error, 
 }
 
 // copyJournalFiles copies what a journal is made of, but for its archive, which nobody changes.
-func copyJournalFiles(from, to *Options) error {
-	err := copyStream(from, to)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // the journal says what it lacks
+func copyJournalFiles(from, to *Options, streams []string) error {
+	var err error
+	for _, stream := range streams {
+		if err == nil {
+			err = copyStream(from, to, stream)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil // the journal says what it lacks
+		}
 	}
 	for name, copy := range map[string]func(from, to string) error{
 		highWaterFile: copyFile,
@@ -196,16 +206,16 @@ func copyJournalFiles(from, to *Options) error {
 	return err
 }
 
-// copyStream copies the files of the journal's stream. It links the blocks that the server only reads. The server's index
+// copyStream copies the files of a stream. It links the blocks that the server only reads. The server's index
 // is not copied if the server was not stopped in order.
-func copyStream(from, to *Options) error {
+func copyStream(from, to *Options, stream string) error {
 	inOrder := stoppedInOrder(from)
-	blocks, err := blocksIn(blockFolder(from))
+	blocks, err := blocksIn(blockFolderOf(from, stream))
 	if err != nil {
 		return err
 	}
 	older := blocks[:max(0, len(blocks)-newestBlocks)]
-	root, target := filepath.Dir(blockFolder(from)), filepath.Dir(blockFolder(to))
+	root, target := filepath.Dir(blockFolderOf(from, stream)), filepath.Dir(blockFolderOf(to, stream))
 	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 		return err
 	}
@@ -222,7 +232,7 @@ func copyStream(from, to *Options) error {
 			if inOrder {
 				return linkFile(path, target)
 			}
-			if _, fit, err := checkBlock(from.streamName(), path); fit && err == nil {
+			if _, fit, err := checkBlock(stream, path); fit && err == nil {
 				return linkFile(path, target)
 			}
 		}

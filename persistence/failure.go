@@ -11,6 +11,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/regular"
 )
 
 // errFenced is the failure of a journal after another process has written to its log. It is permanent.
@@ -112,6 +113,10 @@ func (o *order) Changed() <-chan struct{} {
 func readOnly(doing string, err error) error {
 	if e, ok := errors.AsType[*parley.Error](err); ok {
 		return e
+	}
+	if errors.Is(err, regular.ErrNot) { // which no disk mends
+		return parley.Refuse(parley.CorruptLog, "%s: %v", doing, err).
+			WithHint("something else is in the place of a file of the node: put that back, or restore a backup into a new folder")
 	}
 	return parley.Refuse(parley.ReadOnly, "%s: %v", doing, err).
 		WithHint("the node takes mail again as soon as its journal can be written; ask again then to see what became of this")

@@ -126,7 +126,7 @@ func TestClaimedLengthsTakeNoMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = r.readFrames(func(Mark, []byte) error { return nil })
+			_, err = r.readFrames(func(Mark, []byte) error { return nil }, nil)
 			return err
 		},
 	} {
@@ -172,6 +172,9 @@ func FuzzBackup(f *testing.F) {
 	f.Add(backupOf([]byte(archivedBackupMagic+node), [][]byte{m}, last))
 	f.Add([]byte(archivedBackupMagic + node + "\x04\x00\x00\x00"))
 	f.Add([]byte(backupMagic + node + "\x04\x00\x00\x00"))
+	file := sha256.Sum256([]byte("file"))
+	withFile := append([]byte(filesBackupMagic+node), 0x80, 0, 0, 4)
+	f.Add(backupOf(append(append(withFile, file[:]...), "file"...), frames, last))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := openBackup(bytes.NewReader(b), testNode(1))
 		if err == nil {
@@ -197,6 +200,11 @@ func readBackup(t *testing.T, r *backupReader) error {
 			t.Fatalf("commit %d follows commit %d", m.Number, next-1)
 		}
 		next++
+		return nil
+	}, func(digest FileDigest, content []byte) error {
+		if sha256.Sum256(content) != digest {
+			t.Fatalf("file %s has other content", digest)
+		}
 		return nil
 	})
 	if err == nil && last.Number+1 != next {

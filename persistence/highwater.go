@@ -13,6 +13,7 @@ import (
 
 	"parley"
 	"parley/capabilities"
+	"parley/internal/regular"
 	"parley/persistence/archive"
 )
 
@@ -39,7 +40,10 @@ const (
 // CORRUPT_LOG.
 func openHighWater(folder string, node capabilities.NodeID) (*highWater, error) {
 	path := filepath.Join(folder, highWaterFile)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := regular.OpenOrCreate(path)
+	if errors.Is(err, regular.ErrNot) {
+		return nil, readOnly("the high-water mark cannot be opened", err)
+	}
 	if err != nil {
 		return nil, parley.Refuse(parley.ReadOnly, "the high-water mark cannot be opened: %v", err)
 	}

@@ -23,6 +23,7 @@ type Journal struct {
 	order     // appends, up to the settled ones
 	directory // the durable part of the log, as readers see it
 	outputs   // the output of programs
+	files     // files, by their content
 	snapshots // stored states of mailboxes
 	archiver  // moves the beginning of the log out of the stream
 	verifier  // says whether the log is whole
@@ -92,13 +93,14 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	j.archived = newArchived(&j.o, &j.snapshots.discarded)
 	j.grouped = newGrouped(&j.o)
 	j.outputs = outputs{line: j.connection, log: o.Log}
+	j.files = files{o: &j.o, log: o.Log, line: j.connection}
 	j.reader = reader{line: j.connection, archived: j.archived, damaged: j.fail, grouped: j.grouped}
 	j.snapshots = snapshots{o: &j.o, log: o.Log, line: j.connection, directory: &j.directory, reader: &j.reader, archived: j.archived}
 	j.archiver = archiver{
 		o: &j.o, log: o.Log, archived: j.archived, reader: &j.reader, directory: &j.directory, line: j.connection, err: j.Err, damaged: j.fail, cut: j.cut,
 	}
 	j.verifier = verifier{
-		o: &j.o, log: o.Log, reader: &j.reader, directory: &j.directory, archived: j.archived, archiver: &j.archiver, damaged: j.fail,
+		o: &j.o, log: o.Log, reader: &j.reader, directory: &j.directory, archived: j.archived, archiver: &j.archiver, files: &j.files, damaged: j.fail,
 	}
 	j.indexes = indexes{
 		o: &j.o, log: o.Log, line: j.connection, directory: &j.directory, archived: j.archived, snapshots: &j.snapshots, due: make(chan struct{}, 1),
@@ -117,7 +119,7 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 
 func (j *Journal) start(ctx context.Context) error {
 	if j.o.known != nil { // a killed process has not flushed all that can be read
-		for _, stream := range []string{j.o.streamName(), j.o.outputName()} {
+		for _, stream := range []string{j.o.streamName(), j.o.outputName(), j.o.filesName()} {
 			if err := flushTree(filepath.Dir(blockFolderOf(&j.o, stream))); err != nil {
 				return err
 			}

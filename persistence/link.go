@@ -43,7 +43,7 @@ type link struct {
 	acks  chan *nats.Msg // answers to commits
 	sent  uint64
 
-	blocks, outputs *names // of the journal and of the output, if the server is embedded
+	blocks, outputs, files *names // of the journal, the output and the files, if the server is embedded
 
 	leaderUntil atomic.Int64 // until when commits are read from the leader, in Unix nanoseconds
 
@@ -87,6 +87,7 @@ func connect(o *Options) (*link, error) {
 		l.server, l.serverLog = server, logger
 		l.blocks = &names{folder: blockFolder(o)}
 		l.outputs = &names{folder: blockFolderOf(o, o.outputName())}
+		l.files = &names{folder: blockFolderOf(o, o.filesName())}
 		opts = append(opts,
 			nats.InProcessServer(server),
 			nats.PingInterval(never), // a disk that hangs stops the answers, and the server cannot be gone

@@ -103,6 +103,26 @@ func notDurable(mailbox capabilities.ID, version uint64) error {
 	return parley.Refuse(parley.InvalidArgument, "version %d of mailbox %s is not durable", version, mailbox.ULID)
 }
 
+// Frames calls fn with the frames of the commits that have some versions of a mailbox, in their order. The versions are as in
+// EventsAt. It returns the last commit of the log. It fails as EventsAt does, or with fn's error.
+func (j *Journal) Frames(ctx context.Context, mailbox capabilities.ID, versions []uint64, fn func(frame []byte) error) (events.Mark, error) {
+	m, t := j.trail(mailbox)
+	if len(versions) > 0 && versions[len(versions)-1] > m.Version {
+		return events.Mark{}, notDurable(mailbox, versions[len(versions)-1])
+	}
+	end := j.directory.lastCommit()
+	for _, number := range t.with(versions) {
+		frame, err := j.reader.frame(ctx, number)
+		if err != nil {
+			return events.Mark{}, fmt.Errorf("read commit %d: %w", number, err)
+		}
+		if err := fn(frame); err != nil {
+			return events.Mark{}, err
+		}
+	}
+	return end.Mark, nil
+}
+
 // entriesAt returns the events of a mailbox with versions that are ascending and durable.
 func (r *reader) entriesAt(ctx context.Context, mailbox capabilities.ID, t trail, versions []uint64) ([]Entry, error) {
 	evs := make([]Entry, 0, len(versions))

@@ -53,6 +53,9 @@ const (
 	StepReopen   = "reopen"         // connecting to the server again
 	StepLoad     = "load "          // and the ULID of a mailbox: reading its events
 
+	StepFile       = "file"        // storing a file
+	StepRemoveFile = "remove file" // removing one
+
 	StepSegment    = "archive segment"    // writing a segment
 	StepCheckpoint = "archive checkpoint" // writing a checkpoint
 	StepManifest   = "archive manifest"   // writing the manifest

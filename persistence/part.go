@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"parley"
 	"parley/capabilities"
@@ -25,9 +26,12 @@ import (
 // A part of a backup begins with a magic number and the node's ID. The number of the commit that it follows comes next.
 // Each frame follows, after its length. It ends as a whole backup does. Parts in one folder follow each other from the
 // first commit on.
+// A part has the files that were stored since the part before.
 const (
 	partMagic  = "PLYPART\x01"
 	baseMagic  = "PLYPART\x02" // a first part with the files of an archive, as backups have them
+	filesMagic = "PLYPART\x03" // with files that messages carry, as backups have them
+	bothMagic  = "PLYPART\x04"
 	partHeader = len(partMagic) + 32 + 8 + 32
 	partSuffix = ".part"
 )
@@ -59,27 +63,36 @@ func (j *Journal) BackupAfter(ctx context.Context, after Mark, w io.Writer) erro
 	if err := j.has(ctx, after, end); err != nil {
 		return fmt.Errorf("back up the journal: %w", j.o.slow.named(err))
 	}
-	header := func(magic string) []byte {
+	header := func(archived, files bool) []byte {
+		magic := partMagic
+		switch {
+		case archived && files:
+			magic = bothMagic
+		case archived:
+			magic = baseMagic
+		case files:
+			magic = filesMagic
+		}
 		b := append(append(make([]byte, 0, partHeader), magic...), j.o.Node.Bytes()...)
 		b = binary.BigEndian.AppendUint64(b, after.Number)
 		return append(b, after.Hash[:]...)
 	}
 	if after.Number == 0 {
-		err := j.backup(ctx, w, func(archived bool) []byte {
-			if archived {
-				return header(baseMagic)
-			}
-			return header(partMagic)
-		})
-		if err != nil {
+		if err := j.backup(ctx, w, header); err != nil {
 			return fmt.Errorf("back up the journal: %w", j.o.slow.named(err))
 		}
 		return nil
 	}
 	out := bufio.NewWriterSize(w, 1<<20)
-	_, err := out.Write(header(partMagic))
+	kept, err := j.filesAfter(ctx, after)
 	if err == nil {
-		err = j.followAfter(ctx, after, end, func(_ *events.Commit, bytes []byte) error { return writeSized(out, bytes) })
+		_, err = out.Write(header(false, len(kept) > 0))
+	}
+	if err == nil {
+		err = j.followAfter(ctx, after, end, events.DecodeHead, func(_ *events.Commit, bytes []byte) error { return writeSized(out, bytes) })
+	}
+	if err == nil {
+		err = j.files.writeTo(ctx, out, kept)
 	}
 	if err == nil {
 		_, err = out.Write(trailer(end))
@@ -91,6 +104,24 @@ func (j *Journal) BackupAfter(ctx context.Context, after Mark, w io.Writer) erro
 		return fmt.Errorf("back up the journal: %w", j.o.slow.named(err))
 	}
 	return nil
+}
+
+// clockSlack is by how much the clock of an external server may be behind that of this process.
+const clockSlack = 10 * time.Minute
+
+// filesAfter returns the files that were stored since a commit was.
+func (j *Journal) filesAfter(ctx context.Context, after Mark) ([]StoredFile, error) {
+	bytes, err := j.reader.frame(ctx, after.Number)
+	if err != nil {
+		return nil, err
+	}
+	c, _, err := decode(after.Number, bytes)
+	if err != nil {
+		return nil, err
+	}
+	all, err := j.files.Files(ctx)
+	since := c.At.Std().Add(-clockSlack)
+	return slices.DeleteFunc(all, func(f StoredFile) bool { return f.At.Before(since) }), err
 }
 
 // has checks that a mark is of the log up to end.
@@ -123,6 +154,7 @@ type Part struct {
 	Bytes int64
 
 	archived bool // whether it has the files of an archive, and only the commits behind that
+	files    bool // whether it has files that messages carry
 }
 
 // PartName returns the file name of a part: the numbers of its first and last commit, so that names sort as parts do.
@@ -186,11 +218,12 @@ func ReadPart(path string, node capabilities.NodeID) (p Part, err error) {
 	if err != nil {
 		return Part{}, fmt.Errorf("read the backup: %w", err)
 	}
-	if err := archive.CheckFormat(head, baseMagic); err != nil {
+	if err := archive.CheckFormat(head, bothMagic); err != nil {
 		return Part{}, newer(filepath.Base(path), err)
 	}
 	magic := string(head[:len(partMagic)])
-	if magic != partMagic && magic != baseMagic || binary.BigEndian.Uint32(tail) != 0 {
+	archived, files := magic == baseMagic || magic == bothMagic, magic == filesMagic || magic == bothMagic
+	if magic != partMagic && !archived && !files || binary.BigEndian.Uint32(tail) != 0 {
 		return Part{}, notWhole(nil, "%s is not a part of a backup, or cut short", filepath.Base(path))
 	}
 	head, tail = head[len(partMagic):], tail[4:]
@@ -199,7 +232,7 @@ func ReadPart(path string, node capabilities.NodeID) (p Part, err error) {
 	}
 	head = head[32:]
 	return Part{
-		Path: path, Bytes: size, archived: magic == baseMagic,
+		Path: path, Bytes: size, archived: archived, files: files,
 		After: Mark{Number: binary.BigEndian.Uint64(head), Hash: events.Hash(head[8:])},
 		Last:  Mark{Number: binary.BigEndian.Uint64(tail), Hash: events.Hash(tail[8:])},
 	}, nil
@@ -277,10 +310,7 @@ func cannotBackUp(folder string, err error) error {
 // OpenParts returns the parts of a backup as one whole backup, for Restore. The caller closes it.
 func OpenParts(parts []Part, node capabilities.NodeID) (io.ReadCloser, error) {
 	all := &partsReader{}
-	magic := backupMagic
-	if len(parts) > 0 && parts[0].archived {
-		magic = archivedBackupMagic
-	}
+	magic := backupMagicOf(len(parts) > 0 && parts[0].archived, slices.ContainsFunc(parts, func(p Part) bool { return p.files }))
 	inputs := []io.Reader{strings.NewReader(magic + string(node.Bytes()))}
 	var last Mark
 	for _, p := range parts {

@@ -245,9 +245,9 @@ func (l *link) each(ctx context.Context, first, last uint64, fn func(number uint
 	if err := l.old.check(first, last); err != nil {
 		return err
 	}
-	var at atomic.Uint64
+	var at progress
 	next := first
-	at.Store(first)
+	at.reached(first)
 	done := make(chan error, 1) // the error of fn or of the order; nil at the end
 	ended := false
 	end := func(err error) {
@@ -267,6 +267,7 @@ func (l *link) each(ctx context.Context, first, last uint64, fn func(number uint
 			end(lost(next, "is missing"))
 			return
 		}
+		at.taking.Store(true)
 		if err := fn(next, m.Data); err != nil {
 			end(err)
 			return
@@ -275,30 +276,54 @@ func (l *link) each(ctx context.Context, first, last uint64, fn func(number uint
 			end(nil)
 			return
 		}
-		at.Store(next)
+		at.reached(next)
 	}, nats.OrderedConsumer(), nats.BindStream(l.o.streamName()), nats.StartSequence(first), nats.Context(ctx))
 	if err != nil {
 		return unreachable(err)
 	}
-	err = l.watch(ctx, &at, done)
+	err = watch(ctx, &at, done, func(number uint64) error {
+		_, err := l.fetchSurely(ctx, number)
+		return err
+	})
 	return errors.Join(err, leave(sub))
 }
 
+// maxStalls is how often in a row a reader finds the same commit there that does not come.
+const maxStalls = 20
+
+// progress is how far a subscription has come.
+type progress struct {
+	next   atomic.Uint64 // the commit that comes next, or is being taken
+	taking atomic.Bool   // for as long as its reader likes
+}
+
+func (p *progress) reached(next uint64) {
+	p.next.Store(next)
+	p.taking.Store(false)
+}
+
 // watch waits for the end of a subscription. When no message comes, it asks for the next commit by its number, since
-// the server skips damaged messages silently.
-func (l *link) watch(ctx context.Context, at *atomic.Uint64, done <-chan error) error {
+// the server skips damaged messages silently. It fails if fetch does, or with READ_ONLY after maxStalls.
+func watch(ctx context.Context, at *progress, done <-chan error, fetch func(number uint64) error) error {
 	ticker := time.NewTicker(stall)
 	defer ticker.Stop()
-	for seen := uint64(0); ; {
+	for seen, stalls := uint64(0), 0; ; {
 		select {
 		case err := <-done:
 			return err
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-ticker.C:
-			now := at.Load()
-			if now == seen {
-				if _, err := l.fetchSurely(ctx, now); err != nil {
+			now := at.next.Load()
+			switch {
+			case at.taking.Load():
+			case now != seen:
+				stalls = 0
+			case stalls == maxStalls:
+				return unreachable(fmt.Errorf("commit %d is there, and it is not sent", now))
+			default:
+				stalls++
+				if err := fetch(now); err != nil {
 					return err
 				}
 			}

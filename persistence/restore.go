@@ -1,6 +1,8 @@
 package persistence
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -152,14 +154,16 @@ func (l *link) storeAll(ctx context.Context, b *backupReader) (Mark, error) {
 		return Mark{}, unreachable(err)
 	}
 	var last jetstream.PubAckFuture
-	end, err := b.readFrames(func(m Mark, bytes []byte) error {
+	end, err := b.readFrames(func(m Mark, frame []byte) error {
 		msg := nats.NewMsg(l.o.subject())
 		msg.Header.Set(nats.ExpectedLastSeqHdr, strconv.FormatUint(m.Number-1, 10))
-		msg.Data = bytes
+		msg.Data = frame
 		if last, err = js.PublishMsgAsync(msg, jetstream.WithStallWait(restoreStall)); err != nil {
 			return unreachable(err)
 		}
 		return ctx.Err()
+	}, func(digest FileDigest, content []byte) error {
+		return storeFile(ctx, l, digest, int64(len(content)), bytes.NewReader(content))
 	})
 	if err != nil || last == nil {
 		return end, err
@@ -220,11 +224,14 @@ func (l *link) discard(ctx context.Context) error {
 	var err error
 	if l.server != nil {
 		l.close()
-		err = os.RemoveAll(filepath.Dir(blockFolder(l.o)))
+		err = cmp.Or(os.RemoveAll(filepath.Dir(blockFolder(l.o))), os.RemoveAll(filepath.Dir(blockFolderOf(l.o, l.o.filesName()))))
 	} else {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
 		defer cancel()
-		err = l.js.DeleteStream(ctx, l.o.streamName())
+		if err = l.js.DeleteStream(ctx, l.o.filesName()); errors.Is(err, jetstream.ErrStreamNotFound) {
+			err = nil
+		}
+		err = cmp.Or(l.js.DeleteStream(ctx, l.o.streamName()), err)
 	}
 	if err != nil {
 		return fmt.Errorf("remove the unfinished journal: %w", err)

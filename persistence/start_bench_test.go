@@ -81,7 +81,7 @@ func BenchmarkStart(b *testing.B) {
 }
 
 // processorTime returns the processor time of the process, which other load hardly changes.
-func processorTime(b *testing.B) time.Duration {
+func processorTime(b testing.TB) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

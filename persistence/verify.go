@@ -21,6 +21,9 @@ type Report struct {
 
 	Archived  uint64            // the last commit in the archive; 0 if there is none
 	Elsewhere []archive.Segment // segments of the archive that are not here, and were not read
+
+	Files   int     // that messages carry, and are whole
+	Damaged []error // for each file that is damaged, FILE_DAMAGED; the log is whole nevertheless
 }
 
 // verifier reads the log, and says whether it is whole.
@@ -31,15 +34,19 @@ type verifier struct {
 	directory *directory
 	archived  *archived
 	archiver  *archiver
+	files     *files
 	damaged   func(error) // fails the journal
 	unmarked  bool
 }
 
 // Verify reads the log up to its last commit at the time of the call. It reads the archive and the journal. It checks
 // each frame, its place in the chain and its events. It compares the index, the checkpoint of the archive and its
-// record. It fails with CORRUPT_LOG, naming the first wrong commit. The journal keeps working.
+// record. It fails with CORRUPT_LOG, naming the first wrong commit. Then it reads the files. The journal keeps working.
 func (v *verifier) Verify(ctx context.Context) (Report, error) {
 	r, err := v.verify(ctx)
+	if err == nil {
+		r.Files, r.Damaged, err = v.files.CheckFiles(ctx)
+	}
 	_, archived := errors.AsType[*archiveDamage](err)
 	if _, bad := errors.AsType[*unreadable](err); !bad && !archived && isUnusable(err) {
 		v.damaged(err)
@@ -71,7 +78,7 @@ func (v *verifier) verify(ctx context.Context) (r Report, err error) {
 	}
 	end := v.directory.lastCommit()
 	recorded := m == nil || !m.Recorded
-	err = v.followAfter(ctx, v.archived.end(), end.Mark, func(c *events.Commit, _ []byte) error {
+	err = v.followAfter(ctx, v.archived.end(), end.Mark, events.DecodeCommit, func(c *events.Commit, _ []byte) error {
 		if err := x.add(c); err != nil {
 			return lost(c.Number, "%v", err)
 		}
@@ -117,14 +124,14 @@ func (v *verifier) verifyArchive(ctx context.Context, m *archive.Manifest) (x *i
 		return nil, nil, &archiveDamage{parley.Refuse(parley.CorruptLog, "the archive's checkpoint after commit %d: %v", m.End.Number, err).
 			WithHint("the next archiving makes it again from the segments, if they are here")}
 	}
-	y := newIndex(v.o.Node)
+	y, p := newIndex(v.o.Node), newPace(v.directory)
 	for _, s := range m.Segments {
 		if !v.archiver.HasSegment(s) {
 			elsewhere = append(elsewhere, s)
 			continue
 		}
 		chain := &chain{node: v.o.Node, last: s.After}
-		err := v.archived.each(ctx, s.First, s.Last, func(number uint64, bytes []byte) error {
+		err := v.archived.each(ctx, s.First, s.Last, p.each(ctx, func(number uint64, bytes []byte) error {
 			c, err := chain.follow(number, bytes)
 			if err == nil {
 				_, err = readSections(c)
@@ -133,7 +140,7 @@ func (v *verifier) verifyArchive(ctx context.Context, m *archive.Manifest) (x *i
 				err = y.add(c)
 			}
 			return err
-		})
+		}))
 		if e, ok := errors.AsType[*parley.Error](err); ok && e.Code == parley.CorruptLog {
 			err = &archiveDamage{e}
 		}
@@ -160,11 +167,12 @@ func (v *verifier) verifyHeads(ctx context.Context, first, last uint64) error {
 	})
 }
 
-// followAfter reads the log behind a mark up to end, and checks that end is in it.
-func (v *verifier) followAfter(ctx context.Context, after, end Mark, fn func(c *events.Commit, bytes []byte) error) error {
+// followAfter reads the log behind a mark up to end, decodes each frame, and checks that it is in its place and that end is in
+// the log.
+func (v *verifier) followAfter(ctx context.Context, after, end Mark, from frameDecoder, fn func(c *events.Commit, bytes []byte) error) error {
 	c := &chain{node: v.o.Node, last: after}
-	return v.reader.each(ctx, after.Number+1, end.Number, func(number uint64, bytes []byte) error {
-		commit, err := c.follow(number, bytes)
+	return v.reader.each(ctx, after.Number+1, end.Number, newPace(v.directory).each(ctx, func(number uint64, bytes []byte) error {
+		commit, err := c.next(number, bytes, from)
 		if err == nil {
 			err = c.confirm(end)
 		}
@@ -172,7 +180,7 @@ func (v *verifier) followAfter(ctx context.Context, after, end Mark, fn func(c *
 			return err
 		}
 		return fn(commit, bytes)
-	})
+	}))
 }
 
 // The pace of the background check.

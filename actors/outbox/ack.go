@@ -17,7 +17,7 @@ type Ack[P ~uint64] struct {
 
 // IsUrgent reports whether a caller or another item waits for the ack.
 func (a Ack[P]) IsUrgent() bool {
-	return a.isRefusal() || a.Item.Kind == events.OutboxMint || a.Item.Kind == events.OutboxForward
+	return a.isRefusal() || a.Item.Kind == events.OutboxMint || a.Item.Kind == events.OutboxRevocation || a.Item.Kind == events.OutboxForward
 }
 
 func (a Ack[P]) isRefusal() bool { return a.Refused != "" }

@@ -71,8 +71,72 @@ func (d *Directory) respond(ctx context.Context, packet transport.Packet) (trans
 		}
 		d.updateAddress(ctx, p, at)
 		return KindNoted, d.address()
+	case KindFile:
+		want, err := ReadPacket[FilePacket](packet.Body)
+		if err != nil {
+			return 0, nil
+		}
+		var piece PiecePacket
+		if piece.Data, err = d.node.ServePiece(ctx, packet.From, want); err != nil {
+			refused := parley.AsError(err)
+			piece = PiecePacket{Code: string(refused.Code), Text: refused.Message}
+		}
+		return KindPiece, piece
+	case KindUse:
+		want, err := ReadPacket[UsePacket](packet.Body)
+		if err != nil {
+			return 0, nil
+		}
+		var used UsedPacket
+		if used.Data, err = d.node.ServeUse(ctx, packet.From, want); err != nil {
+			refused := parley.AsError(err)
+			used = UsedPacket{Code: string(refused.Code), Text: refused.Message, Hint: refused.Hint}
+		}
+		return KindUsed, used
 	}
 	return 0, nil
+}
+
+// FetchPiece asks a node for a piece of a file. What it returns is not checked, but that it is of at most 128 KiB.
+func (d *Directory) FetchPiece(ctx context.Context, node capabilities.NodeID, want FilePacket) ([]byte, error) {
+	body, err := WritePacket(want)
+	if err != nil {
+		return nil, err
+	}
+	link := d.transport()
+	if link == nil || !d.Knows(node) {
+		return nil, parley.Refuse(parley.NodeUnreachable, "node %s is not known any more", node)
+	}
+	r, err := link.Call(ctx, node, KindFile, body)
+	if err != nil {
+		return nil, err
+	}
+	piece, err := ReadPacket[PiecePacket](r.Body)
+	if err != nil || r.Kind != KindPiece || len(piece.Data) > maxPiece {
+		return nil, parley.Refuse(parley.FileDamaged, "node %s answers what is no piece of a file", node)
+	}
+	return piece.Data, piece.error()
+}
+
+// Use uses a resource of another node. What it returns is not checked.
+func (d *Directory) Use(ctx context.Context, node capabilities.NodeID, want UsePacket) ([]byte, error) {
+	body, err := WritePacket(want)
+	if err != nil {
+		return nil, err
+	}
+	link := d.transport()
+	if link == nil || !d.Knows(node) {
+		return nil, parley.Refuse(parley.NodeUnreachable, "node %s is not known any more", node)
+	}
+	r, err := link.Call(ctx, node, KindUse, body)
+	if err != nil {
+		return nil, err
+	}
+	used, err := ReadPacket[UsedPacket](r.Body)
+	if err != nil || r.Kind != KindUsed {
+		return nil, parley.Refuse(parley.NodeUnreachable, "node %s answers what is no use", node)
+	}
+	return used.Data, used.error()
 }
 
 // AcceptMail delivers the items of a packet. It returns an ack for each when the results are durable, or nil if ctx ends

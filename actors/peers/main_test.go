@@ -8,6 +8,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"parley"
 	"parley/actors/transport"
 	"parley/capabilities"
 	"parley/events"
@@ -114,4 +115,12 @@ func open(tb testing.TB, l *fakeLink) (*Directory, *fakeNode) {
 		n.system.Shutdown()
 	})
 	return d, n
+}
+
+func (n *fakeNode) ServePiece(context.Context, capabilities.NodeID, FilePacket) ([]byte, error) {
+	return nil, parley.Refuse(parley.NoSuchFile, "there are no files")
+}
+
+func (n *fakeNode) ServeUse(context.Context, capabilities.NodeID, UsePacket) ([]byte, error) {
+	return nil, parley.Refuse(parley.NotPermitted, "there is no such resource")
 }

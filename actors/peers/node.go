@@ -48,6 +48,12 @@ type Node interface {
 	// CheckAccept refuses to take up an invitation that the host has taken up, or has no free name for.
 	CheckAccept(ctx context.Context, name string, invitation capabilities.ID) error
 
+	// ServePiece returns a piece of a file that another node asks for, if it may have it.
+	ServePiece(ctx context.Context, node capabilities.NodeID, p FilePacket) ([]byte, error)
+
+	// ServeUse uses a resource for an agent of another node, and returns how the use is, as JSON.
+	ServeUse(ctx context.Context, node capabilities.NodeID, p UsePacket) ([]byte, error)
+
 	// Spawn starts the actor of a peer under supervision. The function that it returns sends the actor a message.
 	Spawn(node capabilities.NodeID, producer actor.Producer) (tell func(message any))
 }

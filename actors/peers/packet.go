@@ -26,6 +26,10 @@ const (
 	KindAnnounce transport.Kind = 5 // the sender's addresses
 	KindNoted    transport.Kind = 6
 	KindLeave    transport.Kind = 7 // the sender stops; the response is KindNoted too
+	KindFile     transport.Kind = 8 // a piece of a file is wanted
+	KindPiece    transport.Kind = 9
+	KindUse      transport.Kind = 10 // a resource is used
+	KindUsed     transport.Kind = 11
 )
 
 // Bounds of a packet of mail. One item may be larger than packetBytes, as mail may be.
@@ -112,6 +116,76 @@ type AddressPacket struct {
 	Hints []string
 	Stamp capabilities.Time
 }
+
+// FilePacket asks for a piece of a file that an agent of the receiver has sent to one of the sender, with a message.
+type FilePacket struct {
+	Message capabilities.ID
+	From    ulid.ULID
+	To      ulid.ULID
+	Digest  string // in hexadecimal digits
+	Offset  int64
+}
+
+// UsePacket uses a resource of the receiver. A packet that is sent Again begins no use.
+type UsePacket struct {
+	Use      ulid.ULID
+	By       ulid.ULID
+	Resource ulid.ULID
+	Grant    capabilities.ID
+	Facet    capabilities.Facet
+	Verb     string
+	Input    capabilities.Value
+	Key      string
+	Again    bool
+	WaitMs   uint32 // so long at most, it waits for the end of the use
+}
+
+// UsedPacket is a use as it is, as JSON, or why there is none.
+type UsedPacket struct {
+	Code string
+	Text string
+	Hint string
+	Data []byte
+}
+
+// error returns the refusal of a packet, as far as it is one that a node may give.
+func (p *UsedPacket) error() error {
+	switch code := parley.Code(p.Code); code {
+	case "":
+		return nil
+	case parley.NotPermitted, parley.InvalidArgument, parley.TooLarge, parley.RateLimited, parley.QuotaExceeded, parley.UnknownName, parley.ReadOnly, parley.NoSuchFile:
+		e := parley.Refuse(code, "its node says: %s", parley.Shown(p.Text, maxRefusal))
+		if p.Hint != "" {
+			e = e.WithHint("%s", parley.Shown(p.Hint, maxRefusal))
+		}
+		return e
+	}
+	return parley.Refuse(parley.NodeUnreachable, "its node does not serve the use")
+}
+
+// maxPiece bounds a piece, in bytes.
+const maxPiece = 128 << 10
+
+// PiecePacket is a piece of a file, or why there is none.
+type PiecePacket struct {
+	Code string
+	Text string
+	Data []byte
+}
+
+// error returns the refusal of a packet, as far as it is one that a node may give.
+func (p *PiecePacket) error() error {
+	switch code := parley.Code(p.Code); code {
+	case "":
+		return nil
+	case parley.NoSuchFile, parley.FileDamaged, parley.RateLimited, parley.ReadOnly:
+		return parley.Refuse(code, "its node says: %s", parley.Shown(p.Text, maxRefusal))
+	}
+	return parley.Refuse(parley.NodeUnreachable, "its node does not give the file")
+}
+
+// maxRefusal bounds the text of a refusal, in characters.
+const maxRefusal = 300
 
 var errMalformedPacket = errors.New("malformed packet")
 

@@ -87,11 +87,11 @@ sh -c 'echo $$; exec sleep 60' & read wait; kill $(jobs -p)`)
 	l.NoteSession(Session{"s1", guest})
 	l.NoteSession(Session{"s1", other}) // the first counts
 	for _, name := range []string{"CODEX_THREAD_ID", "CODEX_SESSION_ID", "CLAUDE_CODE_SESSION_ID"} {
-		_, orphans := startLines(t, 1, `setsid -f sh -c 'echo $$; exec sleep 60'; read wait`, name+"=s1")
+		_, orphans := startLines(t, 1, `setsid -f sh -c 'echo $$; sleep 60; :'; read wait`, name+"=s1")
 		if owner, err := l.Owner(orphans[0]); owner.Agent != guest || err != nil {
 			t.Errorf("a process that names a noted session by %s: %v, %v", name, owner, err)
 		}
-		_ = syscall.Kill(orphans[0], syscall.SIGKILL)
+		_ = syscall.Kill(-orphans[0], syscall.SIGKILL)
 		of, _ := startLines(t, 1, `echo $$; read wait`, name+"=s2")
 		if owner, err := l.Owner(of); err == nil {
 			t.Errorf("a process that names another session by %s: %v", name, owner)

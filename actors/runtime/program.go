@@ -93,6 +93,8 @@ type Host interface {
 	Ask(ctx context.Context, q Question) (Answer, error)
 	// Approve asks whether a call may be made, unless that is decided beforehand, and waits for the decision.
 	Approve(ctx context.Context, c Call) (Decision, error)
+	// MayWrite refuses with LEASED a file, an absolute path, that another agent has a lease on.
+	MayWrite(ctx context.Context, file string) error
 	// Send sends a message to someone whom the agent holds under a name.
 	Send(ctx context.Context, to, text string) error
 }

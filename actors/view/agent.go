@@ -15,6 +15,7 @@ type AgentStatus struct {
 	Name    string              `json:"name,omitempty"` // the viewer's name for it
 	Kind    string              `json:"kind"`           // host or guest
 	Status  string              `json:"status"`         // initializing, idle, running, error, closed
+	State   AgentState          `json:"state"`          // what a person reads: it follows from the rest
 	Error   string              `json:"error,omitempty"`
 	Labels  map[string]string   `json:"labels"`
 	Pending []PendingPermission `json:"pendingPermissions"`
@@ -26,6 +27,7 @@ type AgentStatus struct {
 	User    string              `json:"user,omitempty"`            // that the program runs as, if one is named for it
 	Wrap    []string            `json:"wrap,omitempty"`            // words before the program's command, if it has its own
 	Held    bool                `json:"held,omitempty"`            // the node was restored, and does not start the program yet
+	Stopped bool                `json:"stopped,omitempty"`         // somebody has stopped it: what waits for its program stays queued until it is started
 	Policy  string              `json:"policy,omitempty"`
 	Created capabilities.Time   `json:"createdAt"`
 	Updated capabilities.Time   `json:"updatedAt"`
@@ -43,11 +45,72 @@ type AgentStatus struct {
 	AwayFrom capabilities.Time `json:"-"`
 }
 
+// AgentState is the state of an agent for a person. Each place that shows agents shows this one.
+type AgentState string
+
+// The states, in the order of lists.
+const (
+	AgentWaiting     AgentState = "waiting" // it does nothing else until a call that it asked for is decided
+	AgentFailed      AgentState = "error"
+	AgentRunning     AgentState = "running"
+	AgentIdle        AgentState = "idle"
+	AgentStopped     AgentState = "stopped"     // its program is not started until somebody says so
+	AgentUnreachable AgentState = "unreachable" // its computer is not reached
+	AgentEnded       AgentState = "ended"       // it is archived, or a session that is over
+)
+
+// Words returns the state as a person reads it.
+func (s AgentState) Words() string {
+	switch s {
+	case AgentWaiting:
+		return "Waiting for you"
+	case AgentFailed:
+		return "Error"
+	case AgentRunning:
+		return "Running"
+	case AgentIdle:
+		return "Idle"
+	case AgentStopped:
+		return "Stopped"
+	case AgentUnreachable:
+		return "Not reachable"
+	case AgentEnded:
+		return "Ended"
+	}
+	return string(s)
+}
+
+// Rank returns the place of the state in lists.
+func (s AgentState) Rank() int {
+	return slices.Index([]AgentState{AgentWaiting, AgentFailed, AgentRunning, AgentIdle, AgentStopped, AgentUnreachable, AgentEnded}, s)
+}
+
+// Settle sets the state from the rest of the status.
+func (s *AgentStatus) Settle() {
+	switch {
+	case s.Status == statusClosed:
+		s.State = AgentEnded
+	case s.Calls() > 0:
+		s.State = AgentWaiting
+	case s.Stopped && s.Status != "running":
+		s.State = AgentStopped
+	case s.Status == "error":
+		s.State = AgentFailed
+	case s.Held:
+		s.State = AgentStopped
+	case s.Status == "running" || s.Status == "initializing":
+		s.State = AgentRunning
+	default:
+		s.State = AgentIdle
+	}
+}
+
 // At returns the status at a time. Its absence is left out if that is over or yet to come.
 func (s AgentStatus) At(now capabilities.Time) AgentStatus {
 	if now < s.AwayFrom || now >= s.AwayUntil {
 		s.AwayUntil = 0
 	}
+	s.Settle()
 	return s
 }
 

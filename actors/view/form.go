@@ -27,6 +27,8 @@ type Permitted struct {
 	Allowed bool            `json:"allowed"`       // if it was decided: by rule, by policy or by the agent's host
 	Rule    capabilities.ID `json:"rule,omitzero"` // the rule, or the first of those, if one has decided it
 
+	Leased *Lease `json:"leased,omitempty"` // another agent's, on a file that the call writes: it was decided by that
+
 	// Unattended reports, for an approval that was to be attended, that nobody follows the mail of whoever would decide.
 	// A new approval is not asked then. It is never set for a recipient on another node, of which that is not known.
 	Unattended bool `json:"unattended,omitempty"`

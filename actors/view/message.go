@@ -2,6 +2,7 @@ package view
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -34,18 +35,25 @@ type Message struct {
 	Author       capabilities.ID   `json:"author,omitzero"`       // of what a group has passed on: who sent it to the group, as that says
 	AuthorName   string            `json:"authorName,omitempty"`
 
-	State    events.MessageState `json:"state,omitempty"`    // delivered, offered, shown or handled; "" if what the agent sent has not arrived
+	Recipients []Recipient `json:"recipients,omitempty"` // of a message to several: all of them, in the sender's order; To is the agent itself, or of what it sent the first
+
+	State    events.MessageState `json:"state,omitempty"`    // delivered, offered, shown or handled; "" if what the agent sent has not arrived; of several recipients it has come so far with all
 	Receipts []Receipt           `json:"receipts,omitempty"` // of what was received the newest of each state, of what was sent one of each recipient
+
+	Unreached []Unreached `json:"unreached,omitempty"` // whom a message to several or to a group did not reach
 
 	Acknowledged bool `json:"acknowledged,omitempty"` // or replied to
 	Overdue      bool `json:"overdue,omitempty"`      // it was not acknowledged in time
+
+	Escalate *Recipient  `json:"escalate,omitempty"` // of what the agent sent: who gets it if it is not acknowledged in time
+	Late     []Recipient `json:"late,omitempty"`     // of what was escalated to the agent: who has not acknowledged it in time
 
 	// of a message
 	parley.Header
 	Text  string                        `json:"text,omitempty"` // with @edge where it carries a value
 	Edges map[string]capabilities.Value `json:"edges,omitempty"`
 
-	Queued      bool `json:"queued,omitempty"`      // it waits for the agent's program to run for it
+	Queued      bool `json:"queued,omitempty"`      // it waits for its recipient's program, which works for another until that turn ends
 	Interrupted bool `json:"interrupted,omitempty"` // the run for it ended with its node, and there is no other
 
 	// of a form, request or approval
@@ -78,13 +86,51 @@ type Message struct {
 	Archived *Archived `json:"archived,omitempty"` // of a message in a list whose content is elsewhere
 }
 
+// Recipient is one of several recipients of a message. Said is what its sender calls it, where the viewer has no name for it: any
+// words of another.
+type Recipient struct {
+	Party
+	Said string `json:"said,omitempty"`
+}
+
+// Unreached is an agent that a message did not reach, as By says: the viewer itself, or the group that could not pass it on.
+type Unreached struct {
+	Recipient
+	Why    string            `json:"why"` // CODE: message
+	At     capabilities.Time `json:"at"`
+	By     capabilities.ID   `json:"by"`
+	ByName string            `json:"byName,omitempty"`
+	Known  Knowledge         `json:"known"`
+}
+
+// RecipientWords returns recipients in words, as in "planner, reviewer and 2 more": at most so many by name. Name returns how one is
+// shown; those of "" are counted, so that no ID is shown.
+func RecipientWords(all []Recipient, most int, name func(Recipient) string) string {
+	var names []string
+	for _, r := range all {
+		if shown := name(r); shown != "" && len(names) < most {
+			names = append(names, shown)
+		}
+	}
+	rest := len(all) - len(names)
+	switch {
+	case len(names) == 0:
+		return fmt.Sprintf("%d agents", len(all))
+	case rest > 0:
+		return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), rest)
+	case len(names) == 1:
+		return names[0]
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
 // Receipt says how far a message has come, and with whom.
 type Receipt struct {
 	By         capabilities.ID     `json:"by,omitzero"` // of a message that was sent: the recipient
 	ByName     string              `json:"byName,omitempty"`
 	Reader     capabilities.ID     `json:"reader"` // who had it there: the recipient, or a session of it
 	ReaderName string              `json:"readerName,omitempty"`
-	State      events.MessageState `json:"state"`
+	State      events.MessageState `json:"state"` // "" if it has not arrived
 	At         capabilities.Time   `json:"at,omitzero"`
 	How        string              `json:"how,omitempty"` // the moment of an offer, the proof that it was shown, or what was done with it
 	Known      Knowledge           `json:"known"`
@@ -102,6 +148,12 @@ const (
 // Words returns the receipt in words, with a function for the name of an agent.
 func (r Receipt) Words(party func(id capabilities.ID, name string) string) string {
 	words := string(r.State)
+	if r.State == "" {
+		words = "not delivered yet"
+	}
+	if r.State.Rank() == 0 && !r.By.IsZero() {
+		return words + " to " + party(r.By, r.ByName)
+	}
 	if r.State == events.Offered || r.Reader != r.By {
 		words += " to " + party(r.Reader, r.ReaderName)
 	}
@@ -272,7 +324,7 @@ func (m *Message) Takes(decision string) bool {
 // AsksSame reports whether two messages are open approvals for the same call, in the same folder. One agent has to ask
 // one recipient in both. They may be decided as one, whatever the agent says of each.
 func (m *Message) AsksSame(o *Message) bool {
-	return m.AnswerNeeded && o.AnswerNeeded && m.IsSecondVote() == o.IsSecondVote() && m.Permission != nil && o.Permission != nil && m.Permission.IsSameCall(o.Permission) && m.From == o.From && m.To == o.To &&
+	return m.AnswerNeeded && o.AnswerNeeded && m.IsSecondVote() == o.IsSecondVote() && m.Permission != nil && o.Permission != nil && m.Permission.IsSameCall(o.Permission) && m.Permission.Caller() == o.Permission.Caller() && m.From == o.From && m.To == o.To &&
 		slices.EqualFunc(m.Fields, o.Fields, func(a, b events.Field) bool { return a.Name == b.Name && slices.Equal(a.Options, b.Options) })
 }
 
@@ -334,6 +386,8 @@ type MessageFilter struct {
 	Sent    bool `json:"sent,omitempty"`    // only what the agent sent
 	Open    bool `json:"open,omitempty"`    // and only forms that have not ended
 	Notes   bool `json:"notes,omitempty"`   // and only what is no form
+	Forms   bool `json:"-"`                 // and only forms, requests and approvals
+	Settled bool `json:"-"`                 // and only those that have ended
 }
 
 // Matches reports whether the filter picks a message.
@@ -343,7 +397,8 @@ func (f MessageFilter) Matches(m *Message) bool {
 		form = m.Archived.Form
 	}
 	switch {
-	case f.Open && (!form || m.Outcome != nil || m.Archived != nil), f.Notes && form:
+	case f.Open && (!form || m.Outcome != nil || m.Archived != nil), f.Notes && form, f.Forms && !form,
+		f.Settled && (!form || m.Outcome == nil && m.Archived == nil):
 		return false
 	case f.Pending:
 		return m.AnswerNeeded && (f.All || !m.Dismissed && m.SnoozedUntil == 0)
@@ -392,6 +447,10 @@ type Sent struct {
 	// one and was taken as text: it names nothing that the sender holds, or is code or in quotes.
 	Given []string `json:"given,omitempty"`
 	Plain []string `json:"plain,omitempty"`
+
+	Queued     bool        `json:"queued,omitempty"`     // the recipient's program works: it is prompted with the message when that turn ends
+	Recipients []Recipient `json:"recipients,omitempty"` // of a message to several
+	NotTo      []Recipient `json:"notTo,omitempty"`      // of a reply to all: recipients of what it replies to that the agent cannot reach
 }
 
 // Words says what a message has handed over, and what in it was taken as text; "" if there is neither.

@@ -10,6 +10,7 @@ type Schedule struct {
 	Number uint64          `json:"number"`
 	To     capabilities.ID `json:"to"`
 	ToName string          `json:"toName,omitempty"`
+	Also   []Party         `json:"also,omitempty"` // further recipients
 	parley.Header
 	Text    string            `json:"text"`
 	Next    capabilities.Time `json:"next,omitzero"`     // when it is sent; 0 for one that could not be

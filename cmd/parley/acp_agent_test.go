@@ -27,14 +27,20 @@ type scriptedAgent struct {
 	calls     int
 }
 
-// playACPAgent runs the agent. It appends its process to the file agents, so that scripts can count processes.
-func playACPAgent() {
-	a := &scriptedAgent{}
-	noted, err := os.OpenFile("agents", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+// note appends a line to a file.
+func note(file string, line any) {
+	noted, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	must(err)
-	_, err = fmt.Fprintln(noted, os.Getpid())
+	_, err = fmt.Fprintln(noted, line)
 	must(err)
 	must(noted.Close())
+}
+
+// playACPAgent runs the agent. It appends its process to the file agents, so that scripts can count processes, and each prompt to the
+// file prompts.
+func playACPAgent() {
+	a := &scriptedAgent{}
+	note("agents", os.Getpid())
 	a.conn = acp.NewAgentSideConnection(a, os.Stdout, bufio.NewReader(os.Stdin))
 	<-a.conn.Done()
 }
@@ -62,6 +68,7 @@ func (a *scriptedAgent) Cancel(context.Context, acp.CancelNotification) error {
 }
 
 func (a *scriptedAgent) Prompt(ctx context.Context, r acp.PromptRequest) (acp.PromptResponse, error) {
+	note("prompts", r.Prompt[0].Text.Text)
 	for step := range strings.SplitSeq(r.Prompt[0].Text.Text, " then ") {
 		word, rest, _ := strings.Cut(step, " ")
 		do, known := a.steps()[word]

@@ -11,9 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/shell"
+	"parley/cmd/parley/show"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
 	"parley/gateway/client"
@@ -75,7 +77,15 @@ func lsCommand(env *environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printList(env, listed, "no agents", func() string { return agentTable(listed, env.screen(), !bare) })
+		screen := env.screen()
+		if screen.Width > 0 && !screen.IDs && len(listed) > 0 {
+			name, err := env.nameFunc(c.Context())
+			if err != nil {
+				return err
+			}
+			named(listed, name)
+		}
+		return printList(env, listed, "no agents", func() string { return agentTable(listed, screen, !bare) })
 	}
 	return c
 }
@@ -112,6 +122,18 @@ func withWaiting(ctx context.Context, env *environment, agents []view.AgentStatu
 	return listed, nil
 }
 
+// named has agents be called as a person reads it, and those come first that wait for the caller.
+func named(agents []listedAgent, name show.NameFunc) {
+	for i, a := range agents {
+		if agents[i].Name = name(a.ID, a.Name); a.ForYou > 0 && a.Calls() > 0 {
+			agents[i].State = view.AgentWaiting
+		} else if a.State == view.AgentWaiting {
+			agents[i].State = view.AgentIdle // it waits for somebody else
+		}
+	}
+	slices.SortStableFunc(agents, func(a, b listedAgent) int { return a.State.Rank() - b.State.Rank() })
+}
+
 // forYou is the state of an agent that waits for the caller.
 const forYou = "waiting for you"
 
@@ -122,6 +144,8 @@ func agentTable(agents []listedAgent, s terminal.Screen, headed bool) string {
 	for i, a := range agents {
 		status, waiting := a.Status, cell(waitingText(a.AgentStatus))
 		switch {
+		case s.Width > 0 && !s.IDs:
+			status, waiting = stateText(a, s), cell(strings.Trim(a.Error+", "+waitingText(a.AgentStatus), ", "))
 		case a.ForYou > 0 && s.Width > 0:
 			status = s.Paint(terminal.Waiting, forYou)
 		case a.ForYou > 0:
@@ -151,6 +175,20 @@ func agentTable(agents []listedAgent, s terminal.Screen, headed bool) string {
 		}
 	}
 	return s.Table(columns, rows, headed)
+}
+
+// stateText returns the state of an agent in words.
+func stateText(a listedAgent, s terminal.Screen) string {
+	switch words := a.State.Words(); a.State {
+	case view.AgentWaiting:
+		return s.Paint(terminal.Waiting, words)
+	case view.AgentFailed:
+		return s.Paint(terminal.Wrong, words)
+	case view.AgentRunning:
+		return s.Paint(terminal.Right, words)
+	default:
+		return words
+	}
 }
 
 // shortID returns the end of the ID of an agent without a name, by which commands take it too.
@@ -204,6 +242,9 @@ func inspectCommand(env *environment) *cobra.Command {
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			agent, err := fetchAgent(env, c, args[0])
+			if parley.CodeOf(err) == parley.AgentNotFound && describeHolding(c.Context(), env, api.InvokeRequest{Acting: env.acting(), Name: args[0]}) == nil {
+				return nil // it is a folder, a file, a secret or a tool
+			}
 			if err != nil {
 				return err
 			}
@@ -238,6 +279,7 @@ func agentText(a view.AgentStatus) string {
 	line("name", a.Name)
 	line("title", a.Title)
 	line("status", a.Status)
+	line("state", a.State.Words())
 	line("error", a.Error)
 	if a.AwayUntil != 0 {
 		line("away", "until "+a.AwayUntil.String())
@@ -248,6 +290,9 @@ func agentText(a view.AgentStatus) string {
 	line("wrap", shell.Join(a.Wrap))
 	if a.Held {
 		line("program", "held since the node was restored: parley node programs start")
+	}
+	if a.Stopped {
+		line("program", "stopped: parley agent start")
 	}
 	line("policy", a.Policy)
 	line("waiting", waitingText(a))
@@ -268,6 +313,34 @@ func agentText(a view.AgentStatus) string {
 func interruptCommand(env *environment) *cobra.Command {
 	return agentCommand(env, "interrupt", "stop_agent", "End an agent's run and what it was asking", `Ends the run of an agent's program, and takes back what it was asking. It returns when the program has ended. What
 waits for the agent beyond that is run for next.`)
+}
+
+func stopAgentCommand(env *environment) *cobra.Command {
+	return holdCommand(env, "stop", true, "Stop an agent, and hold what waits for it", `Ends the run of an agent's program, and takes back what it was asking. What waits for the agent stays queued until
+"parley agent start". It returns when the program has ended.`)
+}
+
+func startAgentCommand(env *environment) *cobra.Command {
+	return holdCommand(env, "start", false, "Start an agent that was stopped", `Has the node run an agent's program again, for what has waited meanwhile and what comes.`)
+}
+
+// holdCommand returns a command that stops an agent or starts it.
+func holdCommand(env *environment, verb string, hold bool, short, long string) *cobra.Command {
+	return &cobra.Command{
+		Use:               verb + " AGENT",
+		Short:             short,
+		Long:              long,
+		Example:           "  parley agent " + verb + " builder",
+		Args:              exactly("AGENT"),
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			var got api.AgentResponse
+			if err := env.call(c.Context(), "hold_agent", api.HoldAgentRequest{Acting: env.acting(), AgentID: args[0], Hold: hold}, &got); err != nil {
+				return err
+			}
+			return env.print(got, got.AgentID.String)
+		},
+	}
 }
 
 // agentCommand returns a command that changes one agent.

@@ -27,6 +27,8 @@ import (
 // resolves it.
 var lists = map[string][]string{
 	"cmd/parley/agents.go":         {"lsCommand"},
+	"cmd/parley/message.go":        {"nameFunc"}, // two folders of one name are told apart by looking at all
+	"cmd/parley/watch/follow.go":   {"names"},    // as above, once
 	"gateway/backend/operation.go": {"handlers"},
 	"gateway/api/operation.go":     {"Operations"}, // the table
 	"gateway/mcp/agents.go":        {"listAgents"},
@@ -36,7 +38,7 @@ var lists = map[string][]string{
 	"gateway/client/update.go":     {"FollowAgents", "run"},  // reports agents that were removed during an interruption
 	"gateway/ws/binary.go":         {"dispatch"},             // the scope of a follow of agents
 	"gateway/ws/text.go":           {"agentsFrame"},          // as above
-	"gateway/web/agents_pane.go":   {"left"},                 // the agents beside the lists of mail
+	"gateway/web/agents_pane.go":   {"statuses"},             // the agents beside the lists of mail, and their names
 	"gateway/a2a/handler.go":       {"GetExtendedAgentCard"}, // the skills of a card
 
 	"gateway/client/typescript/agents.js":     nil,

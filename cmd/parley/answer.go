@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,18 +27,21 @@ func answerCommand(env *environment) *cobra.Command {
 		valueArgs []string
 		valueFile string
 		revision  uint64
+		n         narrowing
 	)
 	c := &cobra.Command{
 		Use:     "answer NUMBER [VALUE …]",
 		Aliases: []string{"respond-form"},
 		Short:   "Answer a form",
 		Long: `Answers a form. Each value is read by its field's type: a number as 5, a checkbox or a choice of yes and no as yes, y,
-no or n, a multiselect by repeating it, a capability as a name that the answerer holds. A VALUE is name:value, as with
+no or n, a multiselect by repeating it, a capability as a name that the answerer holds, a file as @PATH. A VALUE is name:value, as with
 --value, or, for a form of one field, the value alone. The first colon splits. Fields left out get their defaults. On a
 terminal without values it asks field by field.
 
 All users of a machine see the arguments of every process. So type a secret where it is asked for, or give it with
 --values, by a file or standard input.
+
+With --read-only and the flags after it, the asker gets less of what is given in the fields of the type capability.
 
 A wrong answer is refused, says what is wrong with every field, and leaves the form open. --revision refuses the answer if
 the asker has amended the form since.`,
@@ -45,6 +49,8 @@ the asker has amended the form since.`,
   parley answer 3 yes
   parley answer 0 --value projectName:my-app --value port:443
   parley answer 0 --values answer.json
+  parley answer 4 --value plan:@plan.pdf
+  parley answer 5 notes --read-only --below docs
   parley answer 1 --value region:eu --value region:us --value dryRun:true
   parley answer 2 --values - <<< '{"port":443}'`,
 		Args:              atLeast("NUMBER"),
@@ -53,11 +59,18 @@ the asker has amended the form since.`,
 	c.Flags().StringArrayVar(&valueArgs, "value", nil, "a value as `name:value`; may be repeated")
 	c.Flags().StringVar(&valueFile, "values", "", "JSON object of values in a `file`, or - for standard input")
 	c.Flags().Uint64Var(&revision, "revision", 0, "the `number` of the revision that is answered")
+	n.add(c.Flags())
 	c.RunE = func(c *cobra.Command, args []string) error {
 		answer := api.RespondFormRequest{Acting: env.acting(), FormRef: api.RefTo(args[0]), Answer: parley.Answer{Revision: revision}}
 		err := gatherValues(env, c, &answer, valueArgs, valueFile)
 		if err == nil && len(args) > 1 {
 			err = addBareValues(env, c, &answer, args[1:])
+		}
+		if err == nil {
+			err = storeAnswerFiles(c.Context(), env, &answer)
+		}
+		if err == nil {
+			err = narrowAnswer(c, env, &answer, &n)
 		}
 		if err != nil {
 			return err
@@ -68,6 +81,30 @@ the asker has amended the form since.`,
 		return settleForm(c.Context(), env, "respond_form", answer, args[0])
 	}
 	return c
+}
+
+// narrowAnswer narrows all capabilities in an answer.
+func narrowAnswer(c *cobra.Command, env *environment, answer *api.RespondFormRequest, n *narrowing) error {
+	f, err := n.facet(c)
+	if err != nil || f.IsFull() {
+		return err
+	}
+	var e view.Message
+	if err := env.call(c.Context(), "get_message", api.MessageRequest{Acting: answer.Acting, FormRef: answer.FormRef}, &e); err != nil {
+		return err
+	}
+	answer.Narrow = map[string]capabilities.Facet{}
+	for i := range e.Fields {
+		name := e.Fields[i].Name
+		given := len(answer.Values)+len(answer.Texts) == 0 || slices.ContainsFunc(answer.Texts, func(t events.FieldText) bool { return t.Name == name })
+		if _, byValue := answer.Values[name]; (given || byValue) && form.ControlOf(&e.Fields[i]) == form.Reference {
+			answer.Narrow[name] = f
+		}
+	}
+	if len(answer.Narrow) == 0 {
+		return usage(c, "the form asks for no capability that could be narrowed")
+	}
+	return nil
 }
 
 // addBareValues adds the values that stand behind a form's number to an answer. A form of one field takes them without
@@ -114,7 +151,11 @@ func answerInPerson(ctx context.Context, env *environment, answer api.RespondFor
 			}
 			answer.Texts, answer.Revision = texts, e.AnswerRevision()
 		}
-		err := settleForm(ctx, env, "respond_form", answer, which)
+		err := storeAnswerFiles(ctx, env, &answer)
+		if err != nil {
+			return err
+		}
+		err = settleForm(ctx, env, "respond_form", answer, which)
 		if parley.CodeOf(err) != parley.InvalidAnswer || len(answer.Texts) == 0 {
 			return err
 		}
@@ -250,19 +291,26 @@ func endCommand(env *environment, e ending) *cobra.Command {
 }
 
 func resolveCommand(env *environment) *cobra.Command {
-	return &cobra.Command{
+	var n narrowing
+	c := &cobra.Command{
 		Use:               "resolve NUMBER NAME",
 		Short:             "Resolve a request",
-		Long:              "Resolves a request with what the agent holds under NAME. The asker then holds it too.",
-		Example:           "  parley resolve 0 bob",
+		Long:              "Resolves a request with what the agent holds under NAME. The asker then holds it too; with the flags, less of it.",
+		Example:           "  parley resolve 0 bob\n  parley resolve 1 notes --read-only --below docs --until 24h",
 		Args:              exactly("NUMBER", "NAME"),
 		ValidArgsFunction: completeArguments(env, api.CompletePending, api.CompleteNames),
-		RunE: func(c *cobra.Command, args []string) error {
-			return settleForm(c.Context(), env, "resolve", api.ResolveRequest{
-				Acting: env.acting(), FormRef: api.RefTo(args[0]), Name: args[1],
-			}, args[0])
-		},
 	}
+	n.add(c.Flags())
+	c.RunE = func(c *cobra.Command, args []string) error {
+		narrow, err := n.facet(c)
+		if err != nil {
+			return err
+		}
+		return settleForm(c.Context(), env, "resolve", api.ResolveRequest{
+			Acting: env.acting(), FormRef: api.RefTo(args[0]), Name: args[1], Narrow: narrow,
+		}, args[0])
+	}
+	return c
 }
 
 func forwardCommand(env *environment) *cobra.Command {

@@ -18,7 +18,7 @@ const largestInput = 256 << 10
 
 // inputOf returns the input of a call that writes a file. Its text takes twice its size, and more, wherever it stands in
 // other JSON.
-func inputOf(size int, file string) string {
+func writeOf(size int, file string) string {
 	const piece = `\"<\\&>\n`
 	input := `{"file_path":"` + file + `","content":"`
 	const end = `last"}`
@@ -37,7 +37,7 @@ func TestLargestCallIsShownAndDecided(t *testing.T) {
 	}
 	fae := c.ActingAs("fae")
 	for i, decision := range []string{"allow", "deny"} {
-		input := inputOf(largestInput, fmt.Sprintf("/srv/%d", i))
+		input := writeOf(largestInput, fmt.Sprintf("/srv/%d", i))
 		asked, err := fae.Approve(t.Context(), client.Approval{Tool: "Write", Input: json.RawMessage(input)})
 		if err != nil {
 			t.Fatal(err)
@@ -48,12 +48,12 @@ func TestLargestCallIsShownAndDecided(t *testing.T) {
 			t.Errorf("%s: %+v %v", decision, d, err)
 		}
 	}
-	_, err := fae.Approve(t.Context(), client.Approval{Tool: "Write", Input: json.RawMessage(inputOf(largestInput+1, "/srv/over"))})
+	_, err := fae.Approve(t.Context(), client.Approval{Tool: "Write", Input: json.RawMessage(writeOf(largestInput+1, "/srv/over"))})
 	if e := parley.AsError(err); e.Code != parley.TooLarge || !strings.Contains(e.Message, "262145 bytes") || e.Hint == "" {
 		t.Errorf("one byte more: %v", err)
 	}
 
-	input := inputOf(largestInput, "/srv/hook")
+	input := writeOf(largestInput, "/srv/hook")
 	request := func(input string) string {
 		return `{"session_id":"s","cwd":"/home/fae/app","hook_event_name":"PermissionRequest","tool_name":"Write","tool_input":` + input + `}`
 	}
@@ -63,7 +63,7 @@ func TestLargestCallIsShownAndDecided(t *testing.T) {
 	if err := hook.command.Wait(); err != nil || !strings.Contains(hook.out.String(), `"behavior":"allow"`) {
 		t.Errorf("the hook: %v, %.1000s", err, hook.out.String())
 	}
-	out, errs, exit := runTest(t.Context(), state, strings.NewReader(request(inputOf(largestInput+1, "/srv/over"))), "hook", "claude-code", "--wait-anyway")
+	out, errs, exit := runTest(t.Context(), state, strings.NewReader(request(writeOf(largestInput+1, "/srv/over"))), "hook", "claude-code", "--wait-anyway")
 	if exit != 0 || !strings.Contains(out+errs, "over the limit of 262144") || strings.Contains(out, `"behavior"`) {
 		t.Errorf("one byte more in the hook: %d, %.1000s %.1000s", exit, out, errs)
 	}
@@ -114,7 +114,7 @@ func TestRuleForLargestCallIsShort(t *testing.T) {
 	if err := c.Call(t.Context(), "make_agent", api.MakeAgentRequest{Kind: "guest", Name: "fae"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	approval := api.ApproveRequest{Acting: api.Acting{As: "fae"}, Approval: parley.Approval{Tool: "Write", Input: json.RawMessage(inputOf(largestInput, "/srv/a"))}}
+	approval := api.ApproveRequest{Acting: api.Acting{As: "fae"}, Approval: parley.Approval{Tool: "Write", Input: json.RawMessage(writeOf(largestInput, "/srv/a"))}}
 	var asked struct {
 		Form             capabilities.ID
 		Decided, Allowed bool

@@ -13,8 +13,10 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
+	"parley/mailbox"
 	"parley/mailbox/form"
 	"parley/mailbox/rule"
 )
@@ -97,6 +99,8 @@ host's, and the one after which too few are left.`,
 		switch {
 		case err != nil:
 			return err
+		case asked.Leased != nil:
+			return leasedTo(*asked.Leased)
 		case asked.Decided:
 			return printDecided(env, decided{Allowed: asked.Allowed, Rule: asked.Rule, Reason: "a standing rule"})
 		case noWait:
@@ -149,11 +153,11 @@ func printDecided(env *environment, d decided) error {
 func rulesCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "rules",
-		Short:   "List and remove an agent's standing rules",
+		Short:   "List an agent's standing rules, try, propose and make others, and remove them",
 		Long:    "A standing rule is made where a call is always allowed or denied. It covers that very call of that agent, or, where\na wider rule was chosen, the commands or files that its words name.",
-		Example: "  parley agent rules ls fae\n  parley agent rules rm fae 01JQ…@N…",
+		Example: "  parley agent rules ls fae\n  parley agent rules try 12\n  parley agent rules propose fae\n  parley agent rules rm fae 01JQ…@N…",
 	}
-	c.AddCommand(rulesListCommand(env), rulesRemoveCommand(env))
+	c.AddCommand(rulesListCommand(env), rulesTryCommand(env), rulesProposeCommand(env), rulesMakeCommand(env), rulesRemoveCommand(env))
 	return c
 }
 
@@ -213,6 +217,181 @@ func untilText(end capabilities.Time, s terminal.Screen) string {
 		return ""
 	}
 	return ", until " + s.Moment(end.Std(), end.String())
+}
+
+func rulesTryCommand(env *environment) *cobra.Command {
+	var deny bool
+	c := &cobra.Command{
+		Use:   "try NUMBER|AGENT [RULE…]",
+		Short: "Try rules on an agent's past calls, without making them",
+		Long: `Says how many of the calls that an agent has asked about so far a rule would have decided, and how many of these against the decision
+of whoever was asked. NUMBER is an approval: the rules are those that it offers, by their numbers or IDs in "parley permit show".
+With an AGENT they are its standing rules, by their IDs. Without RULE all are tried. Calls that a rule decided are not among
+those of the past: nobody decided them. A rule that says nothing against you in the past promises nothing of what is to come.`,
+		Example: "  parley agent rules try 12\n  parley agent rules try 12 2\n  parley agent rules try fae",
+		Args: func(c *cobra.Command, args []string) error {
+			return exactly("NUMBER|AGENT")(c, args[:min(len(args), 1)])
+		},
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
+	}
+	c.Flags().BoolVar(&deny, "deny", false, "of an approval: try the rules as ones that deny")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		r := api.TryRulesRequest{Acting: env.acting(), Deny: deny}
+		if strings.Trim(args[0], "0123456789") == "" {
+			w, _, err := findApproval(c.Context(), env, args[0])
+			if err != nil {
+				return err
+			}
+			r.FormRef = api.RefTo(args[0])
+			for _, chosen := range args[1:] {
+				id, err := offeredID(w, chosen)
+				if err != nil {
+					return err
+				}
+				r.Offers = append(r.Offers, id)
+			}
+		} else {
+			r.Agent = args[0]
+			for _, id := range args[1:] {
+				rule, err := env.listedIDOf(c.Context(), id)
+				if err != nil {
+					return err
+				}
+				r.Rules = append(r.Rules, rule)
+			}
+		}
+		var t view.Trial
+		if err := env.call(c.Context(), "try_rules", r, &t); err != nil {
+			return err
+		}
+		env.noteNone(len(t.Rules), "no standing rules")
+		return env.print(t, func() string { return trialText(t) })
+	}
+	return c
+}
+
+func rulesProposeCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "propose AGENT",
+		Short: "Propose rules that follow from what was always decided alike",
+		Long: `Lists rules that an agent does not have, and that would have decided five calls or more of the past, all as you did. None is proposed
+that covers a call of high risk. "parley agent rules make" makes one.`,
+		Example:           "  parley agent rules propose fae",
+		Args:              exactly("AGENT"),
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			var t view.Trial
+			if err := env.call(c.Context(), "propose_rules", api.ProposeRulesRequest{Acting: env.acting(), Agent: args[0]}, &t); err != nil {
+				return err
+			}
+			env.noteNone(len(t.Rules), "no rules follow from what was decided")
+			return env.print(t, func() string {
+				text := trialText(t)
+				for _, r := range t.Rules {
+					text += "\nparley agent rules make " + shell.Word(args[0]) + " " + terminal.Visible(r.Proposal)
+				}
+				return text
+			})
+		},
+	}
+}
+
+// triedRule returns a rule that was tried in words.
+func triedRule(r view.TriedRule) string {
+	return ruleWords(view.Rule{Tool: r.Tool, Words: r.Words, Allow: r.Allow})
+}
+
+// offeredID returns the ID of an offer by its number or ID; that of the very call too.
+func offeredID(w permission, chosen string) (string, error) {
+	offer, err := w.offer(chosen)
+	if err == nil && offer.ID == "" {
+		offer = mailbox.OffersOf(w.Permission)[0]
+	}
+	return offer.ID, err
+}
+
+// trialText says what rules would have decided.
+func trialText(t view.Trial) string {
+	var lines []string
+	for i, r := range t.Rules {
+		lines = append(lines, fmt.Sprintf("%d. %s", i+1, triedRule(r)), "   "+triedWords(r))
+		for _, e := range r.Examples {
+			lines = append(lines, fmt.Sprintf("   against it: %s", terminal.Visible(parley.Cut(e.Input, 200))))
+		}
+	}
+	if len(t.Rules) == 0 {
+		return ""
+	}
+	last := fmt.Sprintf("of %d past calls that were asked about", t.Calls)
+	if t.Long > 0 {
+		last += fmt.Sprintf("; %d of them are too long to try", t.Long)
+	}
+	if t.More {
+		last += "; older ones were not tried"
+	}
+	if t.Behind > 0 {
+		last += "; the newest are not indexed yet"
+	}
+	return strings.Join(append(lines, last), "\n")
+}
+
+// triedWords says how a rule did on the past.
+func triedWords(r view.TriedRule) string {
+	if r.Covered == 0 {
+		return "would have decided none"
+	}
+	text := fmt.Sprintf("would have decided %d: %d you allowed, %d you denied", r.Covered, r.Allowed, r.Denied)
+	if open := r.Covered - r.Allowed - r.Denied; open > 0 {
+		text += fmt.Sprintf(", %d nobody decided", open)
+	}
+	if r.Against > 0 {
+		text += fmt.Sprintf("; %d against your decision", r.Against)
+	}
+	return text
+}
+
+func rulesMakeCommand(env *environment) *cobra.Command {
+	var (
+		offer string
+		never bool
+		until moment
+	)
+	c := &cobra.Command{
+		Use:   "make NUMBER | make AGENT PROPOSAL",
+		Short: "Make a standing rule of what was decided",
+		Long: `Makes a standing rule for calls like one that was allowed or denied before. It covers that very call, or with --rule what one of the
+rules covers that the call offered: parley permit show lists them with their IDs. With an AGENT it makes a rule that
+"parley agent rules propose" proposes, by the name that it has there. That is refused if the rule does not follow any more: something was
+decided otherwise meanwhile.`,
+		Example:           "  parley agent rules make 12\n  parley agent rules make 12 --never --until 8h\n  parley agent rules make fae always-commands-0b1c…",
+		Args:              between(1, 2, "NUMBER|AGENT [PROPOSAL]"),
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		r := api.MakeRuleRequest{Acting: env.acting(), Offer: offer, Never: never}
+		if until.text != "" {
+			r.Until = capabilities.At(until.at)
+		}
+		if len(args) == 2 {
+			r.Agent, r.Proposal = args[0], args[1]
+		} else {
+			var m view.Message
+			if err := env.call(c.Context(), "get_message", api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])}, &m); err != nil {
+				return err
+			}
+			r.Agent, r.Form = m.From.String(), m.MessageID
+		}
+		var made view.TriedRule
+		if err := env.call(c.Context(), "make_rule", r, &made); err != nil {
+			return err
+		}
+		return env.print(made, func() string { return "made: " + triedRule(made) + untilText(r.Until, env.screen()) })
+	}
+	f := c.Flags()
+	f.StringVar(&offer, "rule", "", "the `ID` of a rule that the call offered (default: for that very call)")
+	f.BoolVar(&never, "never", false, "deny such calls, in place of allowing them")
+	f.Var(&until, "until", "its end: a `time` from now (2h) or a moment (2026-01-31T12:00:00Z)")
+	return c
 }
 
 func rulesRemoveCommand(env *environment) *cobra.Command {

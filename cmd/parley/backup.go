@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,7 +34,8 @@ func verifyCommand(env *environment) *cobra.Command {
 		Use:   "verify",
 		Short: "Verify the log",
 		Long: `Reads the whole log and checks that no commit is missing, damaged or out of place. The running node does
-it; where none runs, this program does. Damage is CORRUPT_LOG, with the first bad commit.`,
+it; where none runs, this program does. Damage is CORRUPT_LOG, with the first bad commit. Then it reads the files that messages
+carry: one that has lost a piece is FILE_DAMAGED, by its digest.`,
 		Example: "  parley verify",
 		RunE: func(c *cobra.Command, _ []string) error {
 			var found api.VerifyResponse
@@ -44,9 +46,11 @@ it; where none runs, this program does. Damage is CORRUPT_LOG, with the first ba
 			if err != nil {
 				return err
 			}
-			return env.print(found, func() string {
-				return "ok: " + verified(found)
-			})
+			if err := env.print(found, func() string { return "ok: " + verified(found) }); err != nil || len(found.Damaged) == 0 {
+				return err
+			}
+			return parley.Refuse(parley.FileDamaged, "%s", terminal.Visible(strings.Join(found.Damaged, "; "))).
+				WithHint("the log is whole; to send or store such a file again makes it whole")
 		},
 	}
 }
@@ -56,6 +60,9 @@ func verified(found api.VerifyResponse) string {
 	text := fmt.Sprintf("%d commits, %d events, %d mailboxes", found.Commits, found.Events, found.Mailboxes)
 	if found.Archived > 0 {
 		text += fmt.Sprintf(", up to commit %d in the archive", found.Archived)
+	}
+	if found.Files > 0 || len(found.Damaged) > 0 {
+		text += fmt.Sprintf(", %d files", found.Files)
 	}
 	if len(found.Elsewhere) > 0 {
 		text += fmt.Sprintf("\nnot read: %d segments of the archive, which are elsewhere: %v", len(found.Elsewhere), found.Elsewhere)
@@ -154,7 +161,9 @@ func backUpTo(ctx context.Context, env *environment, folder string) error {
 	case !bytes.Equal(there, seed):
 		return parley.Refuse(parley.InvalidArgument, "%s has the backup of another node", folder)
 	}
-	p, err := persistence.AddPart(folder, node, func(after persistence.Mark, w io.Writer) error {
+	shown := env.progress("backed up")
+	p, err := persistence.AddPart(folder, node, func(after persistence.Mark, to io.Writer) error {
+		w := progressWriter{shown, to}
 		client := env.client()
 		defer client.Close()
 		err := client.BackupAfter(ctx, after.String(), w)
@@ -163,6 +172,7 @@ func backUpTo(ctx context.Context, env *environment, folder string) error {
 		}
 		return err
 	})
+	shown.end()
 	if err != nil {
 		return err
 	}
@@ -242,7 +252,9 @@ func makeBackup(ctx context.Context, env *environment, path string) (size int64,
 		return 0, parley.Refuse(parley.InvalidArgument, "cannot write %s: %v", path, terminal.Reason(err))
 	}
 	defer os.Remove(f.Name()) //nolint:errcheck // it is gone if all went well
-	size, err = writeBackup(f, seed, func(w io.Writer) error { return writeJournal(ctx, env, w) })
+	shown := env.progress("backed up")
+	size, err = writeBackup(f, seed, func(w io.Writer) error { return writeJournal(ctx, env, progressWriter{shown, w}) })
+	shown.end()
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err != nil {
 		return 0, fmt.Errorf("backup: %w", err)
@@ -325,6 +337,11 @@ func restoreBackup(ctx context.Context, env *environment, path string) (err erro
 	if err := wantEmpty(env); err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil { // else the next try, with a good backup, would find the folder not empty
+			err = errors.Join(err, env.options.state.clear())
+		}
+	}()
 	if info.IsDir() {
 		return restoreFolder(ctx, env, path)
 	}
@@ -382,12 +399,26 @@ func wantEmpty(env *environment) error {
 		return env.options.state.unwritable(err)
 	}
 	for _, e := range there {
-		if name := e.Name(); name != lockFile && name != logFile {
+		if name := e.Name(); !isBesideJournal(name) {
 			return parley.Refuse(parley.InvalidArgument, "the state folder %s is not empty: it has %s", env.options.state, name).
 				WithHint("restore into another with --state")
 		}
 	}
 	return nil
+}
+
+// isBesideJournal reports whether a file is there although no node ever was.
+func isBesideJournal(name string) bool { return name == lockFile || name == logFile }
+
+// clear removes what a restore that failed has left in a folder that was empty.
+func (s stateFolder) clear() error {
+	left, err := os.ReadDir(string(s))
+	for _, e := range left {
+		if !isBesideJournal(e.Name()) {
+			err = errors.Join(err, os.RemoveAll(s.in(e.Name())))
+		}
+	}
+	return err
 }
 
 func entryOf(archive *tar.Reader, name string) error {
@@ -492,7 +523,10 @@ func restoreOffline(ctx context.Context, env *environment, seed []byte, journal 
 		return err
 	}
 	o := persistence.Options{Folder: string(env.options.state), Node: id, Log: slog.New(slog.DiscardHandler)}
-	if err := persistence.Restore(ctx, o, journal); err != nil {
+	shown := env.progress("restored")
+	err = persistence.Restore(ctx, o, progressReader{shown, journal})
+	shown.end()
+	if err != nil {
 		return fmt.Errorf("restore the journal: %w", err)
 	}
 	if err := actors.HoldPrograms(string(env.options.state)); err != nil {

@@ -3,16 +3,21 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
+	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
 	"parley/cmd/parley/bench"
 	"parley/cmd/parley/demo"
+	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
@@ -82,24 +87,69 @@ agent signs in with a token.`,
 }
 
 func demoCommand(env *environment) *cobra.Command {
-	var auto bool
+	var auto, page bool
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "See Parley at work in a minute",
-		Long: `Runs a node of its own in a temporary folder. A guest asks the host for settings; the host answers, on the
-terminal or by itself with --auto; the guest gets the values. Then the node is killed, started again, and shows
-the same inbox. Every step is shown as the command that does it.`,
-		Example: "  parley demo\n  parley demo --auto",
+		Short: "See Parley at work in half a minute",
+		Long: `Runs a node of its own in a temporary folder. An agent asks for permission to run a command, and waits. The node is
+killed while it waits, and started again: the call is still there. You decide it by a key, on the page with --page, or it is
+decided by itself with --auto. Then the agent goes on. Every step is shown as the command that does it.`,
+		Example: "  parley demo\n  parley demo --page\n  parley demo --auto",
 	}
-	c.Flags().BoolVar(&auto, "auto", false, "answer by itself, also on a terminal")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		return demo.Run(c.Context(), demo.Options{
-			Auto: auto || !env.interactive(), Stdin: env.stdin, Stdout: env.stdout, Environment: variablePrefix,
+	c.Flags().BoolVar(&auto, "auto", false, "decide by itself, also on a terminal")
+	c.Flags().BoolVar(&page, "page", false, "decide on the page, in a browser")
+	c.MarkFlagsMutuallyExclusive("auto", "page")
+	options := func() demo.Options {
+		var onPage func(context.Context, string) (string, error)
+		if page {
+			onPage = demoPage
+		}
+		return demo.Options{
+			Auto: auto || !page && !env.interactive(), Stdout: env.stdout, Environment: variablePrefix, Key: keyOf(env), Page: onPage,
 			Execute: executeDemo, Ready: demoReady,
 			Client: func(state string) *client.Client { return demoProgram(demo.Command{State: state}).waiter(true) },
-		})
+		}
 	}
-	return c
+	c.RunE = func(c *cobra.Command, _ []string) error { return demo.Run(c.Context(), options()) }
+	return noun(c, &cobra.Command{
+		Use:     "team",
+		Short:   "See three agents work on one repository",
+		Long:    "Runs a node of its own in a temporary folder. Three agents are a team; one leases files, another is refused to edit them, asks, and has them next.",
+		Example: "  parley demo team",
+		RunE:    func(c *cobra.Command, _ []string) error { return demo.RunTeam(c.Context(), options()) },
+	})
+}
+
+// keyOf returns a function that reads the next letter that a person types. A line is taken too, where a terminal gives no less.
+func keyOf(env *environment) func() (rune, error) {
+	in := bufio.NewReader(env.stdin)
+	return func() (rune, error) {
+		if f, ok := env.stdin.(*os.File); ok {
+			if was, err := term.MakeRaw(f.Fd()); err == nil {
+				defer term.Restore(f.Fd(), was) //nolint:errcheck // the terminal is gone then
+			}
+		}
+		for {
+			switch r, _, err := in.ReadRune(); {
+			case err != nil:
+				return 0, err
+			case r == 3 || r == 4: // control C and D, which a raw terminal passes on
+				return 0, context.Canceled
+			case unicode.IsLetter(r):
+				return unicode.ToLower(r), nil
+			}
+		}
+	}
+}
+
+// demoPage opens the page of the demonstration's node, and returns its address.
+func demoPage(ctx context.Context, state string) (string, error) {
+	p := demoProgram(demo.Command{State: state})
+	var link api.OpenLinkResponse
+	if err := p.call(ctx, "open_link", api.OpenLinkRequest{}, &link); err != nil {
+		return "", err
+	}
+	return link.URL, nil
 }
 
 // demoProgram returns the program that runs a command of the demonstration.

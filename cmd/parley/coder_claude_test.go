@@ -190,6 +190,7 @@ func TestClaudeCodeWithdrawsWhatItNoLongerAsks(t *testing.T) {
 			attend(t, state)
 			terminal := inTerminal(t, c.command(t.Context(), prompt, "--permission-mode", test.mode))
 			number := awaitCall(t, state, "touch a.txt")
+			awaitHeld(t, state)
 			test.end(t, terminal)
 			awaitNoCall(t, state)
 			if _, errs, exit := runTest(t.Context(), state, nil, "permit", "deny", number, "--always"); exit == 0 || !strings.Contains(errs, "ALREADY_CANCELLED") {

@@ -137,6 +137,7 @@ func TestCodexWithdrawsWhatItNoLongerAsks(t *testing.T) {
 			attend(t, state)
 			terminal := inTerminal(t, c.command(t.Context(), "--no-alt-screen", "--no-daemon", "--dangerously-bypass-hook-trust", "-a", "on-request", "-s", "workspace-write", prompt))
 			number := awaitCall(t, state, "touch a.txt")
+			awaitHeld(t, state)
 			end(t, terminal, state)
 			awaitNoCall(t, state)
 			if _, errs, exit := runTest(t.Context(), state, nil, "permit", "deny", number, "--always"); exit == 0 || !strings.Contains(errs, "ALREADY_CANCELLED") {

@@ -115,26 +115,21 @@ func TestNodeThatACoderStartsKnowsIt(t *testing.T) {
 		t.Skip("processes are told apart on Linux alone")
 	}
 	const prompt = "Start it"
-	for _, variable := range []string{newestClaude, olderClaude} {
-		t.Run(variable, func(t *testing.T) {
-			t.Parallel()
-			state := filepath.Join(t.TempDir(), "state")
-			line := "parley start --listen off --state " + state + "; parley token create --state " + state + "; env -i PATH=\"$PATH\" HOME=\"$HOME\" parley token create --state " + state
-			c := newClaudeOf(t, variable, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash(line)}}, {Text: "I am ready"}}})
-			if out, err := c.parley(t, "setup", "claude-code", "--when-away", "mode", "--state", state).CombinedOutput(); err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-			t.Cleanup(func() {
-				if out, errs, exit := runTest(context.Background(), state, nil, "stop"); exit != exitDone {
-					t.Errorf("parley stop: %d %s%s", exit, out, errs)
-				}
-			})
-			c.print(t, "-p", prompt, "--permission-mode", "bypassPermissions")
-			results := c.model.Results(prompt)
-			if len(results) != 1 || !strings.Contains(results[0].Text, "started process") || strings.Contains(results[0].Text, "ply_") || strings.Count(results[0].Text, "NOT_PERMITTED") != 2 {
-				t.Errorf("the model has read %q", results)
-			}
-		})
+	state := filepath.Join(t.TempDir(), "state")
+	line := "parley start --listen off --state " + state + "; parley token create --state " + state + "; env -i PATH=\"$PATH\" HOME=\"$HOME\" parley token create --state " + state
+	c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash(line)}}, {Text: "I am ready"}}})
+	if out, err := c.parley(t, "setup", "claude-code", "--when-away", "mode", "--state", state).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, errs, exit := runTest(context.Background(), state, nil, "stop"); exit != exitDone {
+			t.Errorf("parley stop: %d %s%s", exit, out, errs)
+		}
+	})
+	c.print(t, "-p", prompt, "--permission-mode", "bypassPermissions")
+	results := c.model.Results(prompt)
+	if len(results) != 1 || !strings.Contains(results[0].Text, "started process") || strings.Contains(results[0].Text, "ply_") || strings.Count(results[0].Text, "NOT_PERMITTED") != 2 {
+		t.Errorf("the model has read %q", results)
 	}
 }
 

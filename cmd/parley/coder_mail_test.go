@@ -190,6 +190,44 @@ func awaitShown(t *testing.T, state, message string) {
 	}
 }
 
+// TestReaderOfClaudeCodeSetsWhenMailComes has urgent mail come neither between two calls nor at a stop, as its reader has set, but at the next
+// prompt, where somebody is there.
+func TestReaderOfClaudeCodeSetsWhenMailComes(t *testing.T) {
+	t.Parallel()
+	const work = "Do the work"
+	c := newClaude(t, modeltest.Script{Prompt: work, Turns: []modeltest.Turn{
+		{Calls: []modeltest.Call{bash("touch began; until [ -e go ]; do sleep 0.1; done")}}, {Text: "I am done"}, {Calls: []modeltest.Call{readMail}}, {Text: "That was all"},
+	}})
+	state := c.setUp(t, "claude-code")
+	attend(t, state)
+	end := c.background(t, "-p", work, "--permission-mode", "bypassPermissions")
+	decide(t, state, "allow", awaitCall(t, state, "touch began"))
+	eventually.Holds(t, "the call runs", func() bool { return isThere(c.project, "began") })
+	address := ""
+	for _, a := range agentsOf(t, state) {
+		if a.Title == "Claude Code · project" {
+			address = a.Name
+		}
+	}
+	if out, errs, exit := runTest(t.Context(), state, nil, "agent", "attention", "--as", address, "--quiet", "always"); exit != 0 || !strings.Contains(out, "quiet: always, and so now") {
+		t.Fatal(out, errs)
+	}
+	message := sendAs(t, state, "Claude Code · project · 1", "the urgent words", "--priority", "urgent")
+	c.writeText(t, c.project+"/go", "")
+	end()
+	if last := c.lastOf(work); strings.Contains(last, "Call read_mail") {
+		t.Error("mail came in a time of quiet")
+	}
+	if out, _, _ := runTest(t.Context(), state, nil, "await", message, "--until", "delivered"); strings.TrimSpace(out) != "delivered" {
+		t.Errorf("the message is %s", out)
+	}
+	c.print(t, "-p", "Go on", "--resume", c.sessionID(t), "--permission-mode", "bypassPermissions")
+	if n := strings.Count(c.lastOf(work), "the urgent words"); n != 1 {
+		t.Errorf("at a prompt it is %d times in the conversation", n)
+	}
+	awaitShown(t, state, message)
+}
+
 // sessionID returns the ID that Claude Code has for its only session.
 func (c *coderTest) sessionID(t *testing.T) string {
 	t.Helper()
@@ -203,38 +241,33 @@ func (c *coderTest) sessionID(t *testing.T) string {
 // TestMailSurvivesClaudeCode kills Claude Code once a notice was offered to it, and resumes the session.
 func TestMailSurvivesClaudeCode(t *testing.T) {
 	t.Parallel()
-	for _, variable := range []string{newestClaude, olderClaude} {
-		t.Run(variable, func(t *testing.T) {
-			t.Parallel()
-			const first = "Say hello"
-			c := newClaudeOf(t, variable, modeltest.Script{Prompt: first, Turns: []modeltest.Turn{
-				{Text: "Hello"}, {Calls: []modeltest.Call{readMail}}, {Text: "I have read it"}, {Text: "And again"}, {Text: "And again"},
-			}})
-			state := c.setUp(t, "claude-code")
-			c.print(t, "-p", first, "--permission-mode", "bypassPermissions")
-			id := c.sessionID(t)
-			message := sendAs(t, state, "Claude Code · project · 1", "the lost words")
-			killed := c.command(t.Context(), "-p", "Go on", "--resume", id, "--permission-mode", "bypassPermissions")
-			if err := killed.Start(); err != nil {
-				t.Fatal(err)
-			}
-			if out, errs, exit := runTest(t.Context(), state, nil, "await", message, "--until", "offered", "--timeout", "60s"); exit != 0 {
-				t.Error(out, errs)
-			}
-			_ = killed.Process.Kill()
-			_ = killed.Wait()
-			before := len(c.model.Requests(first))
-			c.print(t, "-p", "Go on", "--resume", id, "--permission-mode", "bypassPermissions")
-			if n := strings.Count(c.lastOf(first), "the lost words"); n != 1 {
-				t.Errorf("it is %d times in the conversation", n)
-				logConversation(t, c.lastOf(first))
-			}
-			t.Logf("killed after %d requests", before)
-			awaitShown(t, state, message)
-			if n := len(agentsOf(t, state)); n != 2 { // the session has ended
-				t.Errorf("there are %d agents", n)
-			}
-		})
+	const first = "Say hello"
+	c := newClaude(t, modeltest.Script{Prompt: first, Turns: []modeltest.Turn{
+		{Text: "Hello"}, {Calls: []modeltest.Call{readMail}}, {Text: "I have read it"}, {Text: "And again"}, {Text: "And again"},
+	}})
+	state := c.setUp(t, "claude-code")
+	c.print(t, "-p", first, "--permission-mode", "bypassPermissions")
+	id := c.sessionID(t)
+	message := sendAs(t, state, "Claude Code · project · 1", "the lost words")
+	killed := c.command(t.Context(), "-p", "Go on", "--resume", id, "--permission-mode", "bypassPermissions")
+	if err := killed.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if out, errs, exit := runTest(t.Context(), state, nil, "await", message, "--until", "offered", "--timeout", "60s"); exit != 0 {
+		t.Error(out, errs)
+	}
+	_ = killed.Process.Kill()
+	_ = killed.Wait()
+	before := len(c.model.Requests(first))
+	c.print(t, "-p", "Go on", "--resume", id, "--permission-mode", "bypassPermissions")
+	if n := strings.Count(c.lastOf(first), "the lost words"); n != 1 {
+		t.Errorf("it is %d times in the conversation", n)
+		logConversation(t, c.lastOf(first))
+	}
+	t.Logf("killed after %d requests", before)
+	awaitShown(t, state, message)
+	if n := len(agentsOf(t, state)); n != 2 { // the session has ended
+		t.Errorf("there are %d agents", n)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"parley/cmd/parley/hook"
 	"parley/cmd/parley/modeltest"
+	"parley/cmd/parley/setup"
 	"parley/internal/eventually"
 )
 
@@ -316,10 +317,10 @@ func doctorTriesCodex(t *testing.T, variable string) {
 		"hooks": map[string]any{"UserPromptSubmit": []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": "touch " + foreign}}}}},
 	})
 	out, err := c.parley(t, "setup", "codex", "--state", state).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "you have not trusted the hooks on PermissionRequest, PostToolUse, Stop in "+hooks) {
+	if err != nil || !strings.Contains(string(out), "you have not trusted the hooks on PermissionRequest, PostToolUse, SessionStart, SessionEnd, UserPromptSubmit, Stop in "+hooks) {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if n := c.trustHooks(t); n != 4 {
+	if n := c.trustHooks(t); n != 7 {
 		t.Fatalf("%d hooks", n)
 	}
 	sound := filesIn(t, c.home)
@@ -331,7 +332,7 @@ func doctorTriesCodex(t *testing.T, variable string) {
 		state string // of another node
 		want  string
 	}{
-		{name: "gated", want: ": a call was tried, and refused. codex exec "},
+		{name: "gated", want: ": a call was tried, and refused. Where no node runs, or nobody follows the inbox: Codex asks at its own prompt. codex exec "},
 		{name: "hooks are off", files: inConfig("features.hooks = false"), want: "has hooks = false among its features"},
 		{name: "untrusted", files: map[string]string{config: strings.ReplaceAll(sound[config], "trusted_hash", "# trusted_hash")}, want: "you have not trusted the hooks on PermissionRequest, "},
 		{name: "changed since", files: map[string]string{hooks: strings.ReplaceAll(sound[hooks], `"timeout": 86400`, `"timeout": 90000`)}, want: "you have not trusted the hooks on PermissionRequest in "},
@@ -374,15 +375,15 @@ func doctorTriesCodex(t *testing.T, variable string) {
 	}
 }
 
-// TestEachChoiceOfSetupIsInWords checks that the question of setup describes what the hook can do, and no more.
+// TestEachChoiceOfSetupIsInWords checks that the question of setup describes each thing that the hook can do, and none as
+// another.
 func TestEachChoiceOfSetupIsInWords(t *testing.T) {
-	aways := hook.ClaudeCode().Aways
-	for _, a := range append([]hook.Away{""}, aways...) {
-		if awayWords[a] == "" {
-			t.Errorf("%q is not described", a)
+	said := map[string]hook.Away{}
+	for _, a := range append([]hook.Away{""}, hook.ClaudeCode().Aways...) {
+		words := setup.WhenAway(hook.ClaudeCode(), a)
+		if other, twice := said[words]; twice {
+			t.Errorf("%q is described as %q is", a, other)
 		}
-	}
-	if len(awayWords) != len(aways)+1 {
-		t.Errorf("%d are described of %d", len(awayWords), len(aways))
+		said[words] = a
 	}
 }

@@ -74,14 +74,14 @@ func addCommands(root *cobra.Command, env *environment) {
 	add(root, groupDaily, statusCommand(env), lsCommand(env), inboxCommand(env), watchCommand(env), allowCommand(env), denyCommand(env), answerCommand(env),
 		form, sendCommand(env))
 	agent := noun(&cobra.Command{
-		Use: "agent", Short: "Set what an agent may do, who answers for it, and archive it",
-		Example: "  parley agent policy builder never\n  parley agent away --until 72h --to bob\n  parley agent archive builder",
+		Use: "agent", Short: "Stop and start an agent, set what it may do, and archive it",
+		Example: "  parley agent stop builder\n  parley agent policy builder never\n  parley agent away --until 72h --to bob\n  parley agent archive builder",
 	},
-		archiveAgentCommand(env), awayCommand(env), groupCommand(env), policyCommand(env), quotaCommand(env), rulesCommand(env))
+		stopAgentCommand(env), startAgentCommand(env), archiveAgentCommand(env), awayCommand(env), attentionCommand(env), groupCommand(env), policyCommand(env), quotaCommand(env), rulesCommand(env))
 	add(root, groupAgents, makeCommand(env, "guest"), makeCommand(env, "host"), runCommand(env), promptCommand(env), waitCommand(env), interruptCommand(env),
-		inspectCommand(env), logsCommand(env), attachCommand(env), approveCommand(env), permitCommand(env), agent)
+		inspectCommand(env), logsCommand(env), attachCommand(env), approveCommand(env), permitCommand(env), leaseCommand(env), teamCommand(env), topicCommand(env), agent)
 	add(root, groupMail, replyCommand(env), searchCommand(env), awaitCommand(env), declineCommand(env), cancelCommand(env), forwardCommand(env), requestCommand(env), resolveCommand(env),
-		adoptCommand(env), ackCommand(env), scheduleCommand(env), snoozeCommand(env), dismissCommand(env), noun(logCommand(env), archiveLogCommand(env)))
+		proofCommand(env), adoptCommand(env), ackCommand(env), scheduleCommand(env), snoozeCommand(env), dismissCommand(env), noun(logCommand(env), archiveLogCommand(env)))
 	names := namesCommand(env)
 	names.Use, names.Aliases = "ls [AGENT-or-PATH]", nil
 	name := noun(&cobra.Command{
@@ -89,18 +89,18 @@ func addCommands(root *cobra.Command, env *environment) {
 		Example: "  parley name ls\n  parley name rename alice anna\n  parley name remove anna",
 	},
 		names, locateCommand(env), storeCommand(env), renameCommand(env), copyCommand(env), removeCommand(env))
-	add(root, groupNames, namesCommand(env), showCommand(env), name, grantsCommand(env), revokeCommand(env))
+	add(root, groupNames, namesCommand(env), showCommand(env), name, grantsCommand(env), revokeCommand(env), makeResourceCommand(env), unmakeCommand(env), useCommand(env))
 	nodes := nodesCommand(env)
 	nodes.Use = "ls"
 	node := noun(&cobra.Command{
 		Use: "node", Short: "Connect other nodes, and show how programs run",
 		Example: "  parley node ls\n  parley node invite bob > invitation\n  parley node limit bob inbox=64MiB",
 	},
-		nodes, inviteCommand(env), acceptCommand(env), limitPeerCommand(env), dropPeerCommand(env), programsCommand(env))
+		nodes, inviteCommand(env), acceptCommand(env), limitPeerCommand(env), dropPeerCommand(env), nodeKeyCommand(env), programsCommand(env))
 	add(root, groupAccess, node, mcpCommand(env), acpCommand(env))
 	add(root, groupNode, versionCommand(env), completionCommand(env), commandsCommand(env))
 	add(root, "", hookCommand(env), archiveCommand(env), amendCommand(env), withdrawCommand(env), grantAnswerCommand(env), answerWithCommand(env), awayCommand(env),
-		groupCommand(env), policyCommand(env), quotaCommand(env), rulesCommand(env), locateCommand(env),
+		subscribeCommand(env), unsubscribeCommand(env), groupCommand(env), policyCommand(env), quotaCommand(env), rulesCommand(env), locateCommand(env),
 		storeCommand(env), renameCommand(env), copyCommand(env), removeCommand(env), nodesCommand(env), peersCommand(env), inviteCommand(env), acceptCommand(env), programsCommand(env))
 }
 

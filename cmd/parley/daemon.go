@@ -153,7 +153,11 @@ func spawnNode(env *environment, log *os.File, s serveOptions) (*exec.Cmd, error
 
 // openNodeLog opens the node's log for appending, and returns its size. A large log is renamed first.
 func openNodeLog(env *environment) (*os.File, int64, error) {
-	if info, err := os.Stat(env.options.state.log()); err == nil && info.Size() > maxLogFile {
+	info, err := os.Stat(env.options.state.log())
+	switch {
+	case err == nil && !info.Mode().IsRegular(): // to open a pipe would wait
+		return nil, 0, parley.Refuse(parley.InvalidArgument, "%s is not a regular file", env.options.state.log()).WithHint("remove it: the next start makes the file")
+	case err == nil && info.Size() > maxLogFile:
 		if err := os.Rename(env.options.state.log(), env.options.state.log()+".1"); err != nil {
 			return nil, 0, env.options.state.unwritable(err)
 		}
@@ -162,8 +166,7 @@ func openNodeLog(env *environment) (*os.File, int64, error) {
 	if err != nil {
 		return nil, 0, env.options.state.unwritable(err)
 	}
-	info, err := log.Stat()
-	if err != nil {
+	if info, err = log.Stat(); err != nil {
 		return nil, 0, errors.Join(err, log.Close())
 	}
 	return log, info.Size(), nil

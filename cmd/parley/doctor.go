@@ -254,7 +254,7 @@ func checkFsync(ctx context.Context, env *environment) (string, string) {
 	asking, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if status, err := fetchStatus(asking, env); err == nil && status.Journal.Flushing > 0 {
-		return bad, "not measured: the disk " + slowDisk(status.Journal.Flushing)
+		return bad, "not measured: the disk " + terminal.SlowDisk(status.Journal.Flushing)
 	}
 	type measured struct {
 		rate bench.DiskRate
@@ -323,7 +323,7 @@ func checkNode(ctx context.Context, env *environment) (string, string) {
 	case status.Problem != nil:
 		return bad, status.Problem.Error()
 	case status.Journal.Flushing > 0:
-		return dubious, "the disk " + slowDisk(status.Journal.Flushing)
+		return dubious, "the disk " + terminal.SlowDisk(status.Journal.Flushing)
 	}
 	if status.Programs.Held {
 		return dubious, "programs are held since the node was restored: parley node programs start"

@@ -60,7 +60,30 @@ func (env *environment) clientOf(o client.Options) *client.Client {
 func (env *environment) call(ctx context.Context, operation string, req, resp any) error {
 	c := env.client()
 	defer c.Close()
+	defer env.noteDisk(ctx)()
 	return c.Call(ctx, operation, req, resp)
+}
+
+// noteDisk says on standard error that the node waits for its disk, if that is so a while after the beginning of a call. It
+// returns the function that ends this.
+func (env *environment) noteDisk(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() { // ends with end
+		defer close(done)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(terminal.LongCall):
+		}
+		if disk := waitsForDisk(ctx, env); disk != "" {
+			fmt.Fprintf(env.stderr, "parley: note%s. What was asked for may still happen\n", disk)
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
 }
 
 // vote is call for an answer, which may be a second vote of the person as another agent. That is taken only where the agent was

@@ -57,6 +57,7 @@ func TestFrozenDisk(t *testing.T) {
 	n.must(t, "", "status", "--wait", "30s")
 	n.must(t, "", "mkguest", "fae")
 	n.must(t, "", "send", "fae", "before")
+	n.must(t, "", "approve", "Bash", `{"command":"make x"}`, "--as", "fae", "--no-wait")
 	before, sent := n.must(t, "", "inbox", "--as", "fae"), n.must(t, "", "inbox", "--all")
 	freeze()
 	type result struct {
@@ -78,6 +79,9 @@ func TestFrozenDisk(t *testing.T) {
 	if now := n.must(t, "", "inbox", "--all"); now != sent {
 		t.Errorf("the host reads %s, before %s", now, sent)
 	}
+	if _, said, exit := runTest(t.Context(), n.folder, nil, "search", "before"); exit != exitTimeout || !strings.Contains(said, "has not finished a flush for") {
+		t.Errorf("a search: exit %d, %s", exit, said)
+	}
 	out, _, _ := runTest(t.Context(), n.folder, nil, "doctor")
 	if strings.Count(out, "has not finished a flush for") != 2 {
 		t.Errorf("doctor says\n%s", out)
@@ -86,11 +90,19 @@ func TestFrozenDisk(t *testing.T) {
 	if exit != exitTimeout || !strings.Contains(said, "TIMEOUT: it was not accepted within 1s: the disk has not finished a flush for") {
 		t.Errorf("a form that is not accepted: exit %d, %s", exit, said)
 	}
-	if took := time.Since(began); took > 20*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("all that took %v", took)
 	}
+	process := exec.CommandContext(t.Context(), "parley", "watch", "--state", n.folder)
+	process.Env = append(os.Environ(), "TERM=xterm-256color")
+	watch := inTerminal(t, process)
+	watch.expect(t, "make x")
+	eventually.Holds(t, "watch takes keys", func() bool { // a moment after the call was shown
+		watch.press(t, "a")
+		return strings.Contains(watch.shown(), "hasnotfinishedaflushfor")
+	})
 	thaw()
-	if r := <-done; r.exit != exitDone {
+	if r := <-done; r.exit != exitDone || !strings.Contains(r.said, "parley: note: the disk has not finished a flush for ") || !strings.Contains(r.said, "What was asked for may still happen") {
 		t.Errorf("the message: exit %d, %s", r.exit, r.said)
 	}
 	if now := n.must(t, "", "inbox", "--as", "fae"); !strings.Contains(now, "meanwhile") {

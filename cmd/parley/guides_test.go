@@ -23,7 +23,7 @@ import (
 )
 
 // unrun are the documents without a command that a test can run.
-var unrun = []string{"a2a.md", "ag-ui.md", "benchmarks.md", "comparison.md", "testing.md", "elements.md", "security.md"}
+var unrun = []string{"a2a.md", "ag-ui.md", "benchmarks.md", "comparison.md", "testing.md", "elements.md", "nats.md", "security.md"}
 
 // TestGuides runs the blocks of type console in the README and in docs, in order, on real nodes, and compares the output
 // that they show. A block of another type is not run.
@@ -149,14 +149,14 @@ func (g *guide) shell(t *testing.T, machine string) *shellOf {
 	return s
 }
 
-// people are the commands that are for a person at a terminal, and what installs or starts other programs.
-var people = []string{"claude", "codex", "go", "parley open", "parley watch"}
+// atTerminal are the commands that are for a person at a terminal, and what installs or starts other programs.
+var atTerminal = []string{"claude", "codex", "go", "parley open", "parley watch"}
 
 // callHere runs a command that only calls a node in this process. To start one takes longer than most of them.
 func callHere(next interp.ExecHandlerFunc) interp.ExecHandlerFunc {
 	return func(ctx context.Context, args []string) error {
 		h := interp.HandlerCtx(ctx)
-		if slices.Contains(people, strings.Join(args[:min(len(args), 2)], " ")) || slices.Contains(people, args[0]) {
+		if slices.Contains(atTerminal, strings.Join(args[:min(len(args), 2)], " ")) || slices.Contains(atTerminal, args[0]) {
 			return nil
 		}
 		if args[0] != "parley" || len(args) < 2 || !slices.Contains(calls, args[1]) || slices.ContainsFunc(args, func(a string) bool {

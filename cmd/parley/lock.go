@@ -13,6 +13,7 @@ import (
 	"parley"
 	"parley/actors/keys"
 	"parley/cmd/parley/proc"
+	"parley/internal/regular"
 )
 
 func (s stateFolder) key() string { return s.in(keys.FileName) }
@@ -37,7 +38,10 @@ func (s stateFolder) lock() (*lock, error) {
 	if err := s.secure(); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(s.lockPath(), os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := regular.OpenOrCreate(s.lockPath())
+	if errors.Is(err, regular.ErrNot) {
+		return nil, s.noLock()
+	}
 	if err != nil {
 		return nil, s.unwritable(err)
 	}

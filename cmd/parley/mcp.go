@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,14 +30,22 @@ Over HTTP a node offers the same at /mcp, for who shows the agent's token.`,
   parley mcp --as fae        # what a client's settings have as the command of a server`,
 	}
 	var coder string
-	c.Flags().StringVar(&coder, "for", "", "act for the guest of the folder that this `agent` works in, as its hook does: claude-code or codex")
-	completeFlagOf(c, "for", hook.ClaudeCode().Name, hook.Codex().Name)
+	c.Flags().StringVar(&coder, "for", "", "act for the guest of the folder that this `agent` works in, as its hook does: "+coderNames())
+	completeFlagOf(c, "for", coders()...)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		asked, err := register(c, env, coder)
 		if err != nil {
 			return err
 		}
-		return serveMCP(c.Context(), env, asked)
+		ctx, cancel := context.WithCancel(c.Context())
+		defer cancel()
+		if coder == hook.Codex().Name && env.options.as == "" { // no other program is woken by what it has started
+			log := slog.New(slog.NewTextHandler(env.stderr, nil))
+			go hook.WakeCodex(ctx, hook.Options{Dial: env.dial}, func(err error) { // ends with the client
+				log.Warn("a session with mail is not woken", "error", err)
+			})
+		}
+		return serveMCP(ctx, env, asked)
 	}
 	return c
 }
@@ -87,7 +96,22 @@ func register(c *cobra.Command, env *environment, name string) (asker string, er
 			return asker, err
 		}
 	}
-	return "", usage(c, "--for %s: claude-code or codex", name)
+	return "", usage(c, "--for %s: %s", name, coderNames())
+}
+
+// coders returns the names of the coding agents that have hooks.
+func coders() (names []string) {
+	for _, agent := range hook.Agents() {
+		names = append(names, agent.Name)
+	}
+	return names
+}
+
+// coderNames returns them as a list in words.
+func coderNames() string {
+	names := coders()
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // serveMCP serves a client on standard input and output.

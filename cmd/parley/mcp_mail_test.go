@@ -1,9 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley"
 	"parley/actors"
@@ -178,6 +181,58 @@ func TestAgentsAreListedAndWaitedFor(t *testing.T) {
 		}
 		if got := m.use("wait_for_agent", arguments{"agent": "three"}); got.Status != "permission" {
 			t.Error(got.raw)
+		}
+	})
+}
+
+// TestClientIsToldWhatIsUnread has mail wait for a client, and come while it waits: the instructions and each result say how much
+// is unread, and in no word of a sender's.
+func TestClientIsToldWhatIsUnread(t *testing.T) {
+	t.Parallel()
+	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
+		send := func(text string) {
+			if _, err := h.node.Host().Send(t.Context(), "fae", text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		send("Parley: 99 unread messages")
+		send("the second")
+		m := h.connect(w, nil)
+		if told := m.session.InitializeResult().Instructions; !strings.HasSuffix(told, "\nParley: 2 unread messages. Call read_mail.") {
+			t.Errorf("the instructions are %q", told)
+		}
+		last := func(tool string, arguments any) string {
+			t.Helper()
+			r, err := m.session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, _ := r.Content[len(r.Content)-1].(*sdk.TextContent)
+			return text.Text
+		}
+		if got := last("list_agents", arguments{}); got != "Parley: 2 unread messages. Call read_mail." {
+			t.Errorf("a result ends with %q", got)
+		}
+		if got := last("wait_for_agent", arguments{"agent": "nobody", "timeoutSeconds": 0}); got != "Parley: 2 unread messages. Call read_mail." {
+			t.Errorf("a refusal ends with %q", got)
+		}
+		if got := m.use("wait_for_mail", arguments{}); strings.Count(got.raw, `"mark"`) != 2 {
+			t.Errorf("%s", got.raw)
+		}
+		if got := last("list_agents", arguments{}); strings.Contains(got, "unread") {
+			t.Errorf("nothing is unread, and a result ends with %q", got)
+		}
+		if got := m.use("wait_for_mail", arguments{"timeoutSeconds": 0}); got.raw != `{"mail":[]}` {
+			t.Errorf("%s", got.raw)
+		}
+		waited := make(chan string)
+		go func() { // ends with the call
+			got, err := m.call(t.Context(), "wait_for_mail", arguments{"timeoutSeconds": 50})
+			waited <- fmt.Sprint(got.raw, err)
+		}()
+		send("the third")
+		if got := <-waited; !strings.Contains(got, "the third") {
+			t.Errorf("%s", got)
 		}
 	})
 }

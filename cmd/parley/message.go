@@ -15,17 +15,25 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/shell"
 	"parley/cmd/parley/show"
 	"parley/cmd/parley/terminal"
 	"parley/cmd/parley/watch"
 	"parley/gateway/api"
 	"parley/gateway/client"
+	"parley/gateway/people"
 )
 
-// sendsMessage has a command send a message: it adds the options of one. Its arguments are whom it is for, and the text.
-func sendsMessage(c *cobra.Command, send func(ctx context.Context, to string, p parley.Post) error) *cobra.Command {
+// sendsMessage has a command send a message: it adds the options of one. Its arguments are whom it is for, and the text unless that is
+// an option.
+func sendsMessage(env *environment, c *cobra.Command, send func(ctx context.Context, to []string, p parley.Post) error) *cobra.Command {
 	var p parley.Post
 	var ack string
+	var attached []string
+	c.Flags().StringArrayVar(&attached, "attach", nil, "carry a `file` of at most 32 MiB; may be repeated")
+	c.Flags().StringVar(&p.Text, "text", "", "the `text`, in place of the last argument")
+	c.Flags().StringVar(&p.Escalate, "escalate", "", "with --ack: who gets it if it was not acknowledged by then, an `agent`")
+	_ = c.RegisterFlagCompletionFunc("escalate", completeFlag(env, api.CompleteNames))
 	c.Flags().StringVar((*string)(&p.Priority), "priority", "", "how soon it should be seen: `urgent`, normal or low (default: normal)")
 	c.Flags().StringVar(&p.Subject, "subject", "", "what it is about: a `line` of 200 bytes at most")
 	c.Flags().BoolVar(&p.Plain, "plain", false, "hand over nothing: an @ in the text is a plain one")
@@ -42,8 +50,15 @@ func sendsMessage(c *cobra.Command, send func(ctx context.Context, to string, p 
 			}
 			p.AckBy = capabilities.At(by)
 		}
-		p.Text = args[1]
-		return send(c.Context(), args[0], p)
+		to := args
+		if !c.Flags().Changed("text") {
+			to, p.Text = args[:len(args)-1], args[len(args)-1]
+		}
+		var err error
+		if p.Files, err = attachFiles(c.Context(), env, attached); err != nil {
+			return err
+		}
+		return send(c.Context(), to, p)
 	}
 	return c
 }
@@ -55,6 +70,9 @@ func (env *environment) sendNow(ctx context.Context, operation string, request a
 		return err
 	}
 	env.noteUnreachable(sent.Unreachable, whom)
+	if sent.Queued && !env.options.json {
+		fmt.Fprintln(env.stderr, "parley: the recipient works: the message is queued until the turn ends")
+	}
 	env.noteGiven(sent)
 	return env.print(sent, sent.Message.String)
 }
@@ -62,9 +80,10 @@ func (env *environment) sendNow(ctx context.Context, operation string, request a
 func sendCommand(env *environment) *cobra.Command {
 	var when scheduleOptions
 	c := &cobra.Command{
-		Use:   "send RECIPIENT TEXT",
+		Use:   "send RECIPIENT... TEXT",
 		Short: "Send a message",
-		Long: `Sends a message. @name at the beginning of a word carries what the agent holds under that name, @edge:name the same under
+		Long: `Sends a message, to one recipient or to several: to all of them, or to nobody. Each sees who else got it. A reply goes to the
+sender, and with --all to the others. @name at the beginning of a word carries what the agent holds under that name, @edge:name the same under
 another word. The recipient may keep it with "parley adopt". Any other @ is text: before what is no name that the agent
 holds, inside a word, in code (backticks) and in quotes, and \@. What was handed over, and what was taken as text, is said.
 
@@ -72,37 +91,53 @@ With --at or --every it is sent later, from the log: once, also when the node wa
 missed is sent once. "parley schedule ls" lists what is to come.`,
 		Example: `  parley send bob 'meet @alice, my address is me@example.com'
   parley send bob 'here is the @worker:build/worker-3' --as fae
+  parley send bob 'the log of the build' --attach build.log
   parley send SELF 'look at the build' --at 30m
+  parley send planner reviewer ops --text 'the build is red' --ack 10m --escalate lead
   parley send bob 'what is open?' --every '0 9 * * 1-5' --tz Europe/Berlin`,
-		Args:              exactly("RECIPIENT", "TEXT"),
+		Args:              withText(true, "RECIPIENT"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 	}
 	when.flags(c)
-	return sendsMessage(c, func(ctx context.Context, to string, p parley.Post) error {
+	return sendsMessage(env, c, func(ctx context.Context, to []string, p parley.Post) error {
 		if when.isLater() {
 			return when.send(ctx, env, to, p)
 		}
-		return env.sendNow(ctx, "send", api.SendRequest{Acting: env.acting(), Recipient: to, Post: p}, terminal.Quoted(to))
+		whom := terminal.Quoted(to[0])
+		if len(to) > 1 {
+			whom = "one of the recipients"
+		}
+		return env.sendNow(ctx, "send", api.SendRequest{Acting: env.acting(), Recipient: to[0], Recipients: to[1:], Post: p}, whom)
 	})
 }
 
 // noteGiven tells a person what a message has handed over, and what in it was taken as text.
 func (env *environment) noteGiven(sent view.Sent) {
-	if words := sent.Words(); words != "" && !env.options.json {
+	if env.options.json {
+		return
+	}
+	if words := sent.Words(); words != "" {
 		fmt.Fprintln(env.stderr, "parley: "+terminal.Visible(words))
+	}
+	if len(sent.NotTo) > 0 {
+		fmt.Fprintln(env.stderr, "parley: not sent to "+show.Recipients(sent.NotTo)+": the agent cannot reach them")
 	}
 }
 
 func replyCommand(env *environment) *cobra.Command {
-	return sendsMessage(&cobra.Command{
-		Use:               "reply NUMBER TEXT",
-		Short:             "Reply to a message",
-		Long:              "Replies to whoever sent a message, also where the agent has no name for them. The text is as with send.",
-		Example:           "  parley reply 0 'got it' --as bob",
-		Args:              exactly("NUMBER", "TEXT"),
+	all := false
+	c := &cobra.Command{
+		Use:   "reply NUMBER TEXT",
+		Short: "Reply to a message",
+		Long: `Replies to whoever sent a message, also where the agent has no name for them. With --all the reply goes to its other
+recipients too, as far as the agent can reach them; it says whom not. The text is as with send.`,
+		Example:           "  parley reply 0 'got it' --as bob\n  parley reply 0 'got it' --all --as bob",
+		Args:              withText(false, "NUMBER"),
 		ValidArgsFunction: completeArguments(env, api.CompleteMessages),
-	}, func(ctx context.Context, to string, p parley.Post) error {
-		return env.sendNow(ctx, "reply", api.ReplyRequest{Acting: env.acting(), FormRef: api.RefTo(to), Post: p}, "whoever sent "+terminal.Visible(to))
+	}
+	c.Flags().BoolVar(&all, "all", false, "to the other recipients of the message too")
+	return sendsMessage(env, c, func(ctx context.Context, to []string, p parley.Post) error {
+		return env.sendNow(ctx, "reply", api.ReplyRequest{Acting: env.acting(), FormRef: api.RefTo(to[0]), All: all, Post: p}, "whoever sent "+terminal.Visible(to[0]))
 	})
 }
 
@@ -200,6 +235,9 @@ messages back now. The deadline of a form stays. "parley inbox --snoozed" lists 
 			}
 			r, how := api.MoveMessagesRequest{Do: "snooze"}, " no longer"
 			if !until.IsZero() {
+				if !until.After(time.Now()) {
+					return usage(c, "%s has passed", env.screen().Moment(until, until.Format(time.RFC3339)))
+				}
 				r.Until = capabilities.At(until)
 				how = " until " + env.screen().Moment(until, r.Until.String())
 			}
@@ -298,7 +336,7 @@ Messages keep their numbers for ever. Characters that do not show themselves are
 		case filter.Overdue:
 			none = "nothing is overdue"
 		}
-		return printMessages(env, all, none)
+		return printMessages(c.Context(), env, all, none, true)
 	}
 	return c
 }
@@ -354,7 +392,7 @@ options pick.`,
 		if env.options.json {
 			return env.printJSON(found)
 		}
-		if err := printMessages(env, found.Messages, "nothing found"); err != nil {
+		if err := printMessages(c.Context(), env, found.Messages, "nothing found", false); err != nil {
 			return err
 		}
 		if found.Next > 0 {
@@ -402,7 +440,11 @@ func lastMessages(ctx context.Context, env *environment, waiter *client.Client, 
 	}
 	slices.SortFunc(latest, func(a, b client.Message) int { return cmp.Compare(a.Number, b.Number) })
 	if earlier && !env.options.json {
-		fmt.Fprintln(env.stderr, "there may be earlier messages: parley inbox --last 0")
+		as := ""
+		if env.options.as != "" {
+			as = " --as " + shell.Word(env.options.as)
+		}
+		fmt.Fprintf(env.stderr, "there may be earlier messages: parley inbox%s --last 0\n", terminal.Visible(as))
 	}
 	return latest, nil
 }
@@ -423,8 +465,9 @@ func followInbox(ctx context.Context, env *environment, waiter *client.Client, f
 	return nil
 }
 
-// printMessages prints a list of messages, or on standard error that there is none.
-func printMessages(env *environment, messages []client.Message, none string) error {
+// printMessages prints a list of messages, or on standard error that there is none. Ranked has a terminal show what waits in the
+// order of the queue.
+func printMessages(ctx context.Context, env *environment, messages []client.Message, none string, ranked bool) error {
 	if env.options.json {
 		raw := make([]json.RawMessage, len(messages))
 		for i, m := range messages {
@@ -438,16 +481,41 @@ func printMessages(env *environment, messages []client.Message, none string) err
 		all[i] = m.Message
 	}
 	var b strings.Builder
-	screen := env.screen()
-	for _, g := range grouped(all, screen) {
-		if first := all[g[0]]; env.options.quiet {
-			b.WriteString(first.MessageID.String() + "\n")
-		} else {
-			b.WriteString(show.Repeated(first, len(g), screen) + "\n")
+	switch screen := env.screen(); {
+	case env.options.quiet:
+		for _, e := range all {
+			b.WriteString(e.MessageID.String() + "\n")
+		}
+	case screen.Width > 0 && ranked:
+		name, err := env.nameFunc(ctx)
+		if err != nil {
+			return err
+		}
+		for _, line := range show.List(all, name, screen) {
+			b.WriteString(line + "\n")
+		}
+	default:
+		for _, g := range grouped(all, screen) {
+			b.WriteString(show.Repeated(all[g[0]], len(g), screen) + "\n")
 		}
 	}
 	_, err := fmt.Fprint(env.stdout, b.String())
 	return err
+}
+
+// nameFunc returns the names of agents as a person reads them.
+func (env *environment) nameFunc(ctx context.Context) (show.NameFunc, error) {
+	var self api.LocateResponse
+	if err := env.call(ctx, "locate", api.NameRequest{Acting: env.acting(), Name: "@self"}, &self); err != nil {
+		return nil, err
+	}
+	agents, err := listAll(ctx, env, "fetch_agents",
+		func(at api.Paging) any { return api.FetchAgentsRequest{Acting: env.acting(), Paging: at} },
+		func(r api.FetchAgentsResponse) ([]view.AgentStatus, api.Paged) { return r.Agents, r.Paged })
+	if err != nil {
+		return nil, err
+	}
+	return people.NamesOf(self.ID, agents).Of, nil
 }
 
 // grouped returns the indexes of messages as a list shows them, the urgent ones first. On a terminal, open calls that are identical are one row.
@@ -487,7 +555,7 @@ func showMessage(ctx context.Context, env *environment, number string) error {
 	}
 	err := env.print(raw, func() string {
 		if w.Type == approvalType {
-			return w.full(env.screen())
+			return w.full(env.screen(), pastOf(ctx, env, w))
 		}
 		return show.Whole(w.Message, env.screen())
 	})

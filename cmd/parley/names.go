@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
-	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway/api"
@@ -139,17 +137,24 @@ func listNamesOf(env *environment, c *cobra.Command, which string, notPath error
 
 func showCommand(env *environment) *cobra.Command {
 	var reveal bool
+	var folder string
 	c := &cobra.Command{
 		Use:   "show NAME-or-NUMBER-or-ID",
 		Short: "Show the value under a name, or a message in full",
 		Long: `Shows the value under a name or path: a record "name: value" a line, references as locators. Secrets are
-masked unless --reveal is given. A NUMBER or an ID that is no name is that of a message, which is shown in full.`,
-		Example:           "  parley show project-config --as fae\n  parley show project-config/apiKey --as fae --reveal\n  parley show 7",
+masked unless --reveal is given. A NUMBER or an ID that is no name is that of a message, which is shown in full.
+--save puts the files that a message carries, or the answer to a form, into a folder. Their names are made safe, and nothing is
+overwritten.`,
+		Example:           "  parley show project-config --as fae\n  parley show project-config/apiKey --as fae --reveal\n  parley show 7\n  parley show 7 --save downloads",
 		Args:              exactly("NAME-or-NUMBER-or-ID"),
 		ValidArgsFunction: completeWaiting(env, anyMessage, api.CompleteNames),
 	}
 	c.Flags().BoolVar(&reveal, "reveal", false, "show secrets in the clear")
+	c.Flags().StringVar(&folder, "save", "", "save the files of a message into this `folder`")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if folder != "" {
+			return saveFiles(c.Context(), env, args[0], folder)
+		}
 		var found api.LookupResponse
 		err := env.call(c.Context(), "lookup", api.LookupRequest{Acting: env.acting(), Name: args[0], Reveal: reveal}, &found)
 		if err == nil {
@@ -231,12 +236,8 @@ func renameCommand(env *environment) *cobra.Command {
 		Args:              exactly("OLD", "NEW"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := change(env, c, "rename_name", api.RenameNameRequest{Acting: env.acting(), Old: args[0], New: args[1], Force: force}, args[1],
+			return change(env, c, "rename_name", api.RenameNameRequest{Acting: env.acting(), Old: args[0], New: args[1], Force: force}, args[1],
 				"renamed "+terminal.Quoted(args[0])+" to "+terminal.Quoted(args[1]))
-			if e, ok := errors.AsType[*parley.Error](err); ok && e.Code == parley.NameTaken && !force {
-				return e.WithHint("parley name rename %s %s --force replaces what stands there", shell.Word(args[0]), shell.Word(args[1]))
-			}
-			return err
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace what stands under NEW")
@@ -260,27 +261,29 @@ func removeCommand(env *environment) *cobra.Command {
 func copyCommand(env *environment) *cobra.Command {
 	var (
 		facet string
-		until moment
-		uses  uint32
+		n     narrowing
 	)
 	c := &cobra.Command{
 		Use:   "copy OLD NEW",
 		Short: "Copy a name, or a part of the rights under it",
-		Long: `Puts what stands under OLD under NEW too. With --facet, --until or --uses, NEW holds less of it: what is
+		Long: `Puts what stands under OLD under NEW too. With the other flags, NEW holds less of it: what is
 given on from there can do no more than that.`,
 		Example: `  parley name copy worker worker-readonly --facet read
-  parley name copy bob bob-today --until 24h --uses 10`,
+  parley name copy bob bob-today --until 24h --uses 10
+  parley name copy notes manual --read-only --below manual --ask`,
 		Args:              exactly("OLD", "NEW"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 	}
 	c.Flags().StringVar(&facet, "facet", "", "hold only this `part` of it: ask or read")
-	c.Flags().Var(&until, "until", "hold it until then: a `time` from now (2h) or a moment (2026-01-31T12:00:00Z)")
-	c.Flags().Uint32Var(&uses, "uses", 0, "hold it for so many `uses`")
+	n.add(c.Flags())
 	_ = c.RegisterFlagCompletionFunc("facet", cobra.FixedCompletions([]string{"ask", "read"}, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	c.RunE = func(c *cobra.Command, args []string) error {
+		narrow, err := n.facet(c)
+		if err != nil {
+			return err
+		}
 		return change(env, c, "copy_name", api.CopyNameRequest{
-			Acting: env.acting(), Old: args[0], New: args[1],
-			Facet: capabilities.Mode(facet), Until: capabilities.At(until.at), Uses: uses,
+			Acting: env.acting(), Old: args[0], New: args[1], Facet: capabilities.Mode(facet), Narrow: narrow,
 		}, args[1], "copied "+terminal.Quoted(args[0])+" to "+terminal.Quoted(args[1]))
 	}
 	return c
@@ -341,27 +344,18 @@ func grantTable(grants []view.Granted, s terminal.Screen) string {
 // heldText returns in words what a grant permits.
 func heldText(g view.Granted, s terminal.Screen) string {
 	if len(g.Outcomes) == 0 {
-		return facetText(g.Facet, s)
+		return facetText(g.Grant, s)
 	}
-	return strings.Join(g.Outcomes, " or ") + ", " + facetText(g.Facet, s)
+	return strings.Join(g.Outcomes, " or ") + ", " + facetText(g.Grant, s)
 }
 
-// facetText returns a facet in words.
-func facetText(f capabilities.Facet, s terminal.Screen) string {
-	var parts []string
-	if f.Mode != capabilities.Full {
-		parts = append(parts, string(f.Mode)+" only")
+// facetText returns in words what a grant gives.
+func facetText(g capabilities.Grant, s terminal.Screen) string {
+	words := g.Facet.Words(g.Kind, func(t capabilities.Time) string { return s.Moment(t.Std(), t.String()) })
+	if rest, ok := strings.CutPrefix(words, "all, "); ok && !g.Kind.IsResource() {
+		words = rest
 	}
-	if f.Uses != 0 {
-		parts = append(parts, fmt.Sprintf("%d uses", f.Uses))
-	}
-	if f.Until != 0 {
-		parts = append(parts, "until "+s.Moment(f.Until.Std(), f.Until.String()))
-	}
-	if len(parts) == 0 {
-		return "all"
-	}
-	return strings.Join(parts, ", ")
+	return terminal.Visible(words)
 }
 
 func revokeCommand(env *environment) *cobra.Command {

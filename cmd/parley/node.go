@@ -16,7 +16,7 @@ import (
 // command.
 func addNodeCommands(root *cobra.Command, env *environment) {
 	add(root, groupDaily, demoCommand(env), setupCommand(env), startCommand(env), stopCommand(env), openCommand(env))
-	add(root, groupNode, serveCommand(env), restartCommand(env), doctorCommand(env), backupCommand(env), restoreCommand(env), verifyCommand(env), benchCommand(env))
+	add(root, groupNode, serviceCommand(env), uninstallCommand(env), serveCommand(env), restartCommand(env), doctorCommand(env), backupCommand(env), restoreCommand(env), verifyCommand(env), benchCommand(env))
 	add(root, groupAccess, tokenCommand(env), bridgeCommand(env))
 }
 

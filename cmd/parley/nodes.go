@@ -116,6 +116,24 @@ ID, or the host's name for its host. A new invitation brings it back.`,
 	}
 }
 
+func nodeKeyCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "key",
+		Short: "Print the node's public key",
+		Long: `Prints the node's public key, which is its ID. Whoever has it verifies by it what the node has signed, as "parley proof verify" does. It
+is no secret.`,
+		Example: "  parley node key",
+		Args:    exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			var got api.StatusResponse
+			if err := env.call(c.Context(), "status", api.NodeRequest{Acting: env.acting()}, &got); err != nil {
+				return err
+			}
+			return env.print(map[string]capabilities.NodeID{"key": got.Node}, func() string { return got.Node.String() })
+		},
+	}
+}
+
 // inviteOptions are the options of an invitation.
 type inviteOptions struct {
 	expires      moment

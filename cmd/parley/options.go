@@ -87,6 +87,14 @@ func ofPrograms() []string {
 	return []string{variablePrefix + "AGENT", variablePrefix + "RUN", variablePrefix + "MESSAGE", variablePrefix + "PROMPT"}
 }
 
+// fromArguments marks a flag that is set on the command line alone.
+const fromArguments = "from-arguments"
+
+// notFromEnvironment has a flag be set on the command line alone.
+func notFromEnvironment(f *pflag.FlagSet, name string) {
+	f.Lookup(name).Annotations = map[string][]string{fromArguments: {}}
+}
+
 // fromEnvironment sets options that were not given on the command line from variables, as --log-level from
 // PARLEY_LOG_LEVEL. For an option that may be repeated, the variable has one value a line.
 func fromEnvironment(c *cobra.Command, env func(string) (string, bool)) error {
@@ -94,7 +102,7 @@ func fromEnvironment(c *cobra.Command, env func(string) (string, bool)) error {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		name := variablePrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		value, ok := env(name)
-		if !ok || value == "" || f.Changed || f.Name == "help" || slices.Contains(ofPrograms(), name) || failed != nil {
+		if !ok || value == "" || f.Changed || f.Name == "help" || f.Annotations[fromArguments] != nil || slices.Contains(ofPrograms(), name) || failed != nil {
 			return
 		}
 		values := []string{value}
@@ -204,6 +212,20 @@ func atLeast(names ...string) cobra.PositionalArgs {
 			return usage(c, "missing: %s", strings.Join(names[len(args):], ", "))
 		}
 		return nil
+	}
+}
+
+// withText accepts to whom or what a text is, and the text unless it is an option.
+func withText(several bool, to string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		names := []string{to, "TEXT"}
+		if c.Flags().Changed("text") {
+			names = names[:1]
+		}
+		if several {
+			return atLeast(names...)(c, args)
+		}
+		return exactly(names...)(c, args)
 	}
 }
 

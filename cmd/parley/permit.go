@@ -19,6 +19,7 @@ import (
 	"parley/cmd/parley/show"
 	"parley/cmd/parley/terminal"
 	"parley/events"
+	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/mailbox"
 )
@@ -56,6 +57,12 @@ func permitListCommand(env *environment) *cobra.Command {
 		for i, w := range waiting {
 			calls[i] = w.call()
 		}
+		var name show.NameFunc
+		if env.screen().Width > 0 && len(waiting) > 0 {
+			if name, err = env.nameFunc(c.Context()); err != nil {
+				return err
+			}
+		}
 		none := "no calls wait for permission"
 		if all {
 			none = "no calls have asked for permission"
@@ -65,6 +72,9 @@ func permitListCommand(env *environment) *cobra.Command {
 			all := make([]view.Message, len(waiting))
 			for i, w := range waiting {
 				all[i] = w.Message
+			}
+			if screen.Width > 0 {
+				return strings.Join(show.List(all, name, screen), "\n") + "\n" + screen.Paint(terminal.Faint, "parley permit show NUMBER shows all of a call")
 			}
 			var lines []string
 			for _, g := range grouped(all, screen) {
@@ -97,7 +107,7 @@ func permitShowCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.print(w.call(), func() string { return w.full(env.screen()) })
+			return env.print(w.call(), func() string { return w.full(env.screen(), pastOf(c.Context(), env, w)) })
 		},
 	}
 }
@@ -125,14 +135,39 @@ func (w permission) listed(same []view.Message, s terminal.Screen) string {
 	return text + w.rulesText()
 }
 
-// full returns an approval with all of its call.
-func (w permission) full(s terminal.Screen) string {
+// pastOf returns, for each rule that an open approval offers, what it would have decided so far, in words. Where that cannot be told it
+// returns none: the call can be decided all the same.
+func pastOf(ctx context.Context, env *environment, w permission) map[string]string {
+	if w.Outcome != nil || !w.Takes(mailbox.Always) {
+		return nil
+	}
+	var t view.Trial
+	if env.call(ctx, "try_rules", api.TryRulesRequest{Acting: env.acting(), FormRef: api.RefTo(w.MessageID.String())}, &t) != nil {
+		return nil
+	}
+	past := map[string]string{}
+	for _, r := range t.Rules {
+		if r.Covered > 0 {
+			past[r.Offer] = triedWords(r)
+		}
+	}
+	return past
+}
+
+// full returns an approval with all of its call. Past says of the rules that it offers, by their IDs, what they would have decided.
+func (w permission) full(s terminal.Screen, past map[string]string) string {
 	var b strings.Builder
 	b.WriteString(show.Message(w.Message, s))
 	b.WriteString("\n   tool:  " + terminal.Visible(w.Title) + "\n")
 	b.WriteString(show.Preview(append(show.CallLines(w.Message), show.Passed(w.Message, s)...), s, 0, ""))
 	if w.Outcome == nil && w.Takes(mailbox.Always) {
-		b.WriteString("\n   always allows: " + strings.Join(numbered(w.offers()), "\n                  "))
+		lines := numbered(w.offers())
+		for i, o := range w.rules() {
+			if said := past[o.ID]; said != "" {
+				lines[i] += "\n                     " + said
+			}
+		}
+		b.WriteString("\n   always allows: " + strings.Join(lines, "\n                  "))
 	}
 	if note := w.note(); note != "" {
 		b.WriteString("\n   note:  " + terminal.Visible(note))

@@ -11,6 +11,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/show"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
 )
@@ -32,8 +33,8 @@ func (o *scheduleOptions) flags(c *cobra.Command) {
 func (o *scheduleOptions) isLater() bool { return !o.at.at.IsZero() || o.every != "" || o.zone != "" }
 
 // send has a message sent later, and prints its schedule.
-func (o *scheduleOptions) send(ctx context.Context, env *environment, to string, p parley.Post) error {
-	r := api.ScheduleRequest{Acting: env.acting(), Recipient: to, Post: p, Every: o.every, Zone: o.zone}
+func (o *scheduleOptions) send(ctx context.Context, env *environment, to []string, p parley.Post) error {
+	r := api.ScheduleRequest{Acting: env.acting(), Recipient: to[0], Recipients: to[1:], Post: p, Every: o.every, Zone: o.zone}
 	if !o.at.at.IsZero() {
 		r.At = capabilities.At(o.at.at)
 	}
@@ -94,11 +95,15 @@ func scheduleLine(s view.Schedule, screen terminal.Screen) string {
 	if s.Subject != "" {
 		what = s.Subject
 	}
-	to := s.To.String()
-	if s.ToName != "" {
-		to = s.ToName
+	to := show.Party(s.ToName, s.To)
+	if len(s.Also) > 0 {
+		all := []view.Recipient{{Party: view.Party{ID: s.To, Name: s.ToName}}}
+		for _, p := range s.Also {
+			all = append(all, view.Recipient{Party: p})
+		}
+		to = show.Recipients(all)
 	}
-	line := fmt.Sprintf("%d. to %s: %s, ", s.Number, terminal.Quoted(to), terminal.Quoted(what))
+	line := fmt.Sprintf("%d. to %s: %s, ", s.Number, to, terminal.Quoted(what))
 	if s.Next == 0 {
 		return line + "not sent: " + terminal.Visible(s.Refused)
 	}

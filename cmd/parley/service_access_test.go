@@ -129,7 +129,7 @@ func runProtected(t *testing.T, a *authority, o *natsserver.Options) string {
 }
 
 // withOperator adds an operator and an account. It returns the credentials of two users of it: one that may do what
-// docs/operations.md says that the user of --service needs, and one that may do everything.
+// docs/nats.md says that the user of --service needs, and one that may do everything.
 func withOperator(t *testing.T, o *natsserver.Options) (limited, free []byte) {
 	t.Helper()
 	operator, operatorKey, _ := newKey(t, nkeys.CreateOperator)
@@ -169,7 +169,7 @@ func withOperator(t *testing.T, o *natsserver.Options) (limited, free []byte) {
 	return limited, user(func(*jwt.UserClaims) {})
 }
 
-// journalPermissions returns what docs/operations.md says that the user of --nats needs.
+// journalPermissions returns what docs/nats.md says that the user of --nats needs.
 func journalPermissions() *natsserver.Permissions {
 	all := &natsserver.SubjectPermission{Allow: []string{"$JS.API.>", "$JS.ACK.>", "PARLEY.>", "$KV.>", "$O.>", "parley.node.>", "_INBOX.>"}}
 	return &natsserver.Permissions{Publish: all, Subscribe: all}

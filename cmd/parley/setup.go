@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,14 +19,27 @@ import (
 	"parley/cmd/parley/setup"
 	"parley/cmd/parley/terminal"
 	"parley/events"
+	"parley/gateway/api"
 )
 
 func setupCommand(env *environment) *cobra.Command {
+	var remove bool
 	c := &cobra.Command{
-		Use:     "setup",
-		Short:   "Set up a coding agent to ask you",
-		Long:    "Enters the permission hook and the MCP server in a coding agent's settings, or takes them out again.",
-		Example: "  parley setup claude-code --print\n  parley setup codex --project\n  parley setup claude-code --remove",
+		Use:   "setup",
+		Short: "Set up your coding agents to ask you",
+		Long: `Enters the permission hook and the MCP server in a coding agent's settings, or takes them out again. Without a name it looks
+which coding agents are installed here, says what it would change, asks, starts the node, and has a first question come to you.`,
+		Example: "  parley setup\n  parley setup claude-code --print\n  parley setup codex --project\n  parley setup --remove",
+	}
+	c.Flags().BoolVar(&remove, "remove", false, "take out what was entered, for all coding agents")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		switch {
+		case remove:
+			return removeSetups(c.Context(), env)
+		case !env.interactive() || env.options.json:
+			return usage(c, "missing: %s", strings.Join(agentNames(), " or "))
+		}
+		return guideSetup(c.Context(), env)
 	}
 	for _, agent := range hook.Agents() {
 		c.AddCommand(setupAgentCommand(env, agent))
@@ -37,6 +51,8 @@ func setupCommand(env *environment) *cobra.Command {
 type setupFlags struct {
 	print, remove, project, user bool
 	away                         string
+	guided                       bool // the person was told what happens where nobody can be asked
+	team                         string
 }
 
 func setupAgentCommand(env *environment, agent hook.Agent) *cobra.Command {
@@ -57,7 +73,10 @@ replaced. A file that cannot be read is left alone, and so is one of a project t
 	c.Flags().BoolVar(&flags.remove, "remove", false, "take out what was entered")
 	c.Flags().BoolVar(&flags.project, "project", false, "for this folder (default in a Git repository)")
 	c.Flags().BoolVar(&flags.user, "user", false, "for whoever runs this (default elsewhere)")
+	c.Flags().StringVar(&flags.team, "team", "", "put the sessions of this folder in a `team` of the running node: they write to each other and to its members")
 	c.MarkFlagsMutuallyExclusive("project", "user")
+	c.MarkFlagsMutuallyExclusive("team", "remove")
+	c.MarkFlagsMutuallyExclusive("team", "print")
 	if agent.Name == hook.ClaudeCode().Name {
 		c.Flags().StringVar(&flags.away, "when-away", "", "where nobody can be asked: "+agent.AwayNames()+" (default ask in a terminal, deny with -p)")
 		c.MarkFlagsMutuallyExclusive("when-away", "remove")
@@ -71,14 +90,13 @@ replaced. A file that cannot be read is left alone, and so is one of a project t
 	return c
 }
 
-// awayWords is what a hook of Claude Code does about a call where nobody can be asked: where no node runs, or nobody follows
-// the inbox. That of "" is the default.
-var awayWords = map[hook.Away]string{
-	"":         "Claude Code asks at its own prompt in a terminal, and the call is denied with -p",
-	hook.Ask:   "Claude Code asks at its own prompt; with -p there is none, and it denies",
-	hook.Deny:  "the call is denied, and the model reads why",
-	hook.Mode:  "the call runs if Claude Code's mode and rules allow it",
-	hook.Defer: "with -p the run ends, and can be resumed",
+// joinTeam puts the agent of this folder, and so its sessions, in a team.
+func joinTeam(ctx context.Context, env *environment, agent hook.Agent, team string) error {
+	folder, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	return env.call(ctx, "set_team", api.SetTeamRequest{Team: team, Coder: &api.TeamCoder{Program: agent.Name, Title: agent.Title, Folder: folder}}, nil)
 }
 
 func runSetup(ctx context.Context, env *environment, agent hook.Agent, flags setupFlags) error {
@@ -94,7 +112,7 @@ func runSetup(ctx context.Context, env *environment, agent hook.Agent, flags set
 		projects = []bool{inside}
 	}
 	claude := agent.Name == hook.ClaudeCode().Name
-	if claude && flags.away == "" && !flags.print && !flags.remove && !env.options.json && env.interactive() {
+	if claude && flags.away == "" && !flags.guided && !flags.print && !flags.remove && !env.options.json && env.interactive() {
 		var err error
 		if flags.away, err = askAway(ctx, env); err != nil {
 			return err
@@ -123,6 +141,11 @@ func runSetup(ctx context.Context, env *environment, agent hook.Agent, flags set
 	}
 	if !flags.print {
 		if err := env.checkOutside(ctx, nodes...); err != nil {
+			return err
+		}
+	}
+	if flags.team != "" {
+		if err := joinTeam(ctx, env, agent, flags.team); err != nil {
 			return err
 		}
 	}
@@ -173,8 +196,8 @@ func noteSetup(ctx context.Context, env *environment, agent hook.Agent, project 
 		fmt.Fprintf(env.stderr, "note: for you, in all folders; --project enters it for one folder alone\n")
 	}
 	if claude {
-		fmt.Fprintf(env.stderr, "note: where no node runs, or nobody follows the inbox: %s; --when-away changes it\n", awayWords[hook.Away(away)])
-	} else if changed {
+		fmt.Fprintf(env.stderr, "note: where no node runs, or nobody follows the inbox: %s; --when-away changes it\n", setup.WhenAway(agent, hook.Away(away)))
+	} else if changed && agent.Name == hook.Codex().Name {
 		fmt.Fprintf(env.stderr, "note: Codex runs a hook once it is trusted: type /hooks there\n")
 	}
 	words, good := setup.Check(ctx, agent, o)
@@ -189,9 +212,9 @@ func noteSetup(ctx context.Context, env *environment, agent hook.Agent, project 
 // askAway asks on the terminal what a hook does where nobody can be asked. Enter takes the default.
 func askAway(ctx context.Context, env *environment) (string, error) {
 	const field, byDefault = "when_away", "default"
-	options := []events.Option{{Value: byDefault, Description: awayWords[""]}}
+	options := []events.Option{{Value: byDefault, Description: setup.WhenAway(hook.ClaudeCode(), "")}}
 	for _, a := range hook.ClaudeCode().Aways {
-		options = append(options, events.Option{Value: string(a), Description: awayWords[a]})
+		options = append(options, events.Option{Value: string(a), Description: setup.WhenAway(hook.ClaudeCode(), a)})
 	}
 	texts, err := interview.Ask(ctx, env.stdin, env.stdout, "Claude Code's calls are asked in Parley.", "parley setup", []events.Field{{
 		Name: field, Label: "Where no node runs, or nobody follows the inbox", Type: events.Select, Required: true,
@@ -228,8 +251,9 @@ func setupOptions(env *environment, project bool) (setup.Options, error) {
 	if !project && (!ok || !filepath.IsAbs(home)) {
 		return setup.Options{}, parley.Refuse(parley.InvalidArgument, "there is no home folder to keep settings in").WithHint("use --project")
 	}
+	_, running, _ := env.options.state.holder() // a lock that cannot be read is no node
 	return setup.Options{
 		Project: project, Folder: here, Home: home, As: env.options.as, Env: env.lookup, Managed: setup.ManagedFolder(),
-		State: string(env.options.state), Default: string(defaultState(env.lookup)), Version: version(),
+		State: string(env.options.state), Default: string(defaultState(env.lookup)), Version: version(), Running: running,
 	}, nil
 }

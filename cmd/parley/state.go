@@ -8,8 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	"parley"
 	"parley/cmd/parley/proc"
 	"parley/cmd/parley/terminal"
+	"parley/internal/regular"
 )
 
 // Names in the state folder.
@@ -64,13 +66,22 @@ func readPID(file *os.File) int {
 	return pid
 }
 
+// noLock returns the error for something else than a file in the place of the lock. A pipe there would be waited for, and
+// through a link the number of the process would be written over another file.
+func (s stateFolder) noLock() error {
+	return parley.Refuse(parley.InvalidArgument, "%s is not a regular file", s.lockPath()).
+		WithHint("remove it: the next start makes the file")
+}
+
 // holder reports whether a process runs on the folder, and returns its number.
 func (s stateFolder) holder() (pid int, locked bool, err error) {
-	file, err := os.Open(s.lockPath())
-	if errors.Is(err, fs.ErrNotExist) {
+	file, err := regular.Open(s.lockPath(), os.O_RDONLY)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return 0, false, nil
-	}
-	if err != nil {
+	case errors.Is(err, regular.ErrNot):
+		return 0, false, s.noLock()
+	case err != nil:
 		return 0, false, err
 	}
 	defer file.Close() //nolint:errcheck // only looked at

@@ -77,7 +77,7 @@ func statusText(s api.StatusResponse) string {
 		fmt.Fprintf(&b, "\narchive:    up to commit %d, %d bytes", s.Journal.Archived, s.Journal.ArchiveBytes)
 	}
 	if s.Journal.Flushing > 0 {
-		fmt.Fprintf(&b, "\ndisk:       %s", slowDisk(s.Journal.Flushing))
+		fmt.Fprintf(&b, "\ndisk:       %s", terminal.SlowDisk(s.Journal.Flushing))
 	}
 	if s.Service != "" {
 		fmt.Fprintf(&b, "\nservice:    %s", s.Service)
@@ -92,11 +92,6 @@ func statusText(s api.StatusResponse) string {
 		fmt.Fprintf(&b, "\nproblem:    %s: %s", s.Problem.Code, terminal.Visible(s.Problem.Message))
 	}
 	return b.String()
-}
-
-// slowDisk returns the words for a disk whose flush has taken so long.
-func slowDisk(seconds int) string {
-	return fmt.Sprintf("has not finished a flush for %d s: what is written waits for it", seconds)
 }
 
 func versionCommand(env *environment) *cobra.Command {
@@ -201,7 +196,7 @@ func waitsForDisk(ctx context.Context, env *environment) string {
 	if err != nil || status.Journal.Flushing == 0 {
 		return ""
 	}
-	return ": the disk " + slowDisk(status.Journal.Flushing)
+	return ": the disk " + terminal.SlowDisk(status.Journal.Flushing)
 }
 
 // isStandby reports whether a process waits as a standby.

@@ -16,8 +16,10 @@ func TestTimesAreLocalOnTerminal(t *testing.T) {
 	on := terminal.Screen{Width: 80, Now: time.Date(2026, 1, 31, 10, 0, 0, 0, clock)}
 	at := capabilities.At(time.Date(2026, 1, 31, 18, 0, 0, 0, clock))
 	for text, show := range map[string]func(terminal.Screen) string{
-		", until %":        func(s terminal.Screen) string { return untilText(at, s) },
-		"until %":          func(s terminal.Screen) string { return facetText(capabilities.Facet{Until: at}, s) },
+		", until %": func(s terminal.Screen) string { return untilText(at, s) },
+		"until %": func(s terminal.Screen) string {
+			return facetText(capabilities.Grant{Facet: capabilities.Facet{Until: at}}, s)
+		},
 		"away from % to %": func(s terminal.Screen) string { return awayText(&view.Away{From: at, Until: at}, s) },
 	} {
 		for shown, s := range map[string]terminal.Screen{"18:00": on, "2026-01-31T15:00:00.000Z": {Now: on.Now}} {

@@ -136,17 +136,17 @@ func TestWatchDecidesOnATerminal(t *testing.T) {
 	watch := exec.CommandContext(t.Context(), "parley", "watch", "--state", state)
 	watch.Env = append(os.Environ(), "TERM=xterm-256color", "NO_COLOR=1")
 	s := openScreen(t, watch)
-	s.shows("1 waiting for you", `0. "fae" wants to edit shop/a.go (Edit)`, "-two", "+too", "a allow")
+	s.shows("1 needs you", `0. fae wants to edit shop/a.go (Edit)`, "-two", "+too", "a allow")
 
 	// what arrives is shown, and the selection stays
 	run("approve", "Bash", `{"command":"git push origin main"}`, "--folder", "/srv/shop", "--as", "fae", "--no-wait")
-	s.shows("2 waiting for you", `1. "fae" wants to run git push origin main`, "▸ 0.")
+	s.shows("2 need you", `git push origin main`, "▸ 0.")
 
 	// denied with a reason; then the next one opens
 	s.types("d")
 	s.shows("Deny, with the reason")
 	s.types("not today\r")
-	s.shows("0: ✕ Denied · not today", "$ git push origin main", "1 waiting for you")
+	s.shows("0: ✕ Denied · not today", "$ git push origin main", "1 needs you")
 	if got := run("inbox"); !strings.Contains(got, "✕ Denied · not today") {
 		t.Error(got)
 	}
@@ -158,14 +158,14 @@ func TestWatchDecidesOnATerminal(t *testing.T) {
 	s.shows("nothing is decided while the node is away")
 	run("start", "--listen", "off")
 	run("form", "HOST", "Deploy?", "--field", "where:Where", "--as", "fae", "--no-wait")
-	s.shows("2 waiting for you", `2. "fae" sent form "Deploy?"`)
+	s.shows("2 need you", `Deploy?`)
 
 	// always, by a rule that is shown in words and chosen
 	s.decides("A always")
 	s.types("A")
 	s.shows("1. exactly this call, in /srv/shop", "2. git push to origin")
 	s.types("2\r")
-	s.shows("1: ✓ Always: git push to origin", "1 waiting for you", "where: Where (text")
+	s.shows("1: ✓ Always: git push to origin", "1 needs you", "where: Where (text")
 	if got := run("rules", "ls", "fae"); !strings.Contains(got, "git push to origin") {
 		t.Error(got)
 	}
@@ -175,19 +175,19 @@ func TestWatchDecidesOnATerminal(t *testing.T) {
 	s.types("s")
 	s.shows("Snooze until")
 	s.types("\x152h\r")
-	s.shows("2: snoozed until ", "nothing waits for you")
+	s.shows("2: snoozed until ", "nothing needs you")
 	if got := run("inbox", "--snoozed"); !strings.Contains(got, `2. "fae" sent form "Deploy?"`) {
 		t.Error(got)
 	}
 	run("snooze", "2", "off")
-	s.shows("1 waiting for you", "where: Where (text")
+	s.shows("1 needs you", "where: Where (text")
 
 	// an answer
 	s.decides("r answer")
 	s.types("r")
 	s.shows("Where *:")
 	s.types("\x15eu\r")
-	s.shows("2: answered", "nothing waits for you")
+	s.shows("2: answered", "nothing needs you")
 	if got := run("await", "2", "--as", "fae"); got != "where: eu\n" {
 		t.Error(got)
 	}
@@ -230,16 +230,16 @@ func TestHeldKeyDecidesOnce(t *testing.T) {
 			time.Sleep(30 * time.Millisecond) // as a keyboard repeats
 		}
 	})
-	s.shows("✓ Allowed once", "1 waiting for you", "just shown")
+	s.shows("✓ Allowed once", "1 needs you", "just shown")
 	approve("three")
-	s.shows("2 waiting for you")
+	s.shows("2 need you")
 	held.Wait()
 	if got := run("inbox"); strings.Count(got, "✓ Allowed once") != 1 {
 		t.Error(got)
 	}
 	s.decides("a allow")
 	s.types("a")
-	s.shows("✓ Allowed once", "1 waiting for you")
+	s.shows("✓ Allowed once", "1 needs you")
 }
 
 // TestWatchDecidesSeveral decides on identical calls as one row, and on rows that are marked.
@@ -263,18 +263,18 @@ func TestWatchDecidesSeveral(t *testing.T) {
 	watch := exec.CommandContext(t.Context(), "parley", "watch", "--state", state)
 	watch.Env = append(os.Environ(), "TERM=xterm-256color", "NO_COLOR=1")
 	s := openScreen(t, watch)
-	s.shows("5 waiting for you", "▸ 4.", "0. ", "3 the same")
-	s.types("G")
-	s.shows("▸ 0.", "3 the same: 0 1 3")
+	s.shows("3 need you", "▸ 0.", "3 × identical: 0 1 3")
+	s.decides("a allow")
 	s.types("a")
-	s.shows("0, 1, 3: ✓ Allowed once", "2 waiting for you", "▸ 4.")
+	s.shows("0, 1, 3: ✓ Allowed once", "2 need you", "▸ 2.")
 	s.decides("d deny")
-	s.types("  ") // marks both
-	s.shows("2 marked", "✓ 4.", "▸✓2.")
+	s.types("JJ") // selects both
+	s.shows("2 selected", "✓ 2.", "▸✓4.")
+	s.decides("d deny")
 	s.types("d")
 	s.shows("Deny 2 calls, with the reason")
 	s.types("no\r")
-	s.shows("2, 4: ✕ Denied · no", "nothing waits for you")
+	s.shows("2, 4: ✕ Denied · no", "nothing needs you")
 	if got := run("inbox"); strings.Count(got, "✕ Denied · no") != 2 || strings.Count(got, "✓ Allowed once") != 3 {
 		t.Error(got)
 	}

@@ -114,6 +114,14 @@ type SetPolicyRequest struct {
 	Policy  string `json:"policy"` // always, on-miss, never, deny
 }
 
+// HoldAgentRequest stops an agent, or starts it again. Stopped, its program ends, what it asked is cancelled, and what waits for it
+// stays queued.
+type HoldAgentRequest struct {
+	Acting
+	AgentID string `json:"agentId"`
+	Hold    bool   `json:"hold"`
+}
+
 // RunAgentRequest makes an agent that runs a program, which the caller, the node's host, then holds under Name.
 type RunAgentRequest struct {
 	Acting

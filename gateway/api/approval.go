@@ -57,6 +57,19 @@ type RemoveRuleRequest struct {
 	Rule  capabilities.ID `json:"rule"`
 }
 
+// MakeRuleRequest adds a standing rule for an agent whose host the caller is: for calls like that of an approval that was decided, or one
+// that propose_rules proposes, which is looked at again. Offer is the ID of a rule that the approval offered, "" for that of the very
+// call. Never denies the calls that it covers.
+type MakeRuleRequest struct {
+	Acting
+	Agent    string            `json:"agent"`
+	Form     capabilities.ID   `json:"form,omitzero"`
+	Offer    string            `json:"offer,omitempty"`
+	Never    bool              `json:"never,omitempty"`
+	Proposal string            `json:"proposal,omitempty"` // its ID there, in place of a form
+	Until    capabilities.Time `json:"until,omitzero"`
+}
+
 // LimitRuleRequest makes a standing rule end at a time: Rule, or the one that the answer to the approval Form made.
 type LimitRuleRequest struct {
 	Acting
@@ -64,4 +77,22 @@ type LimitRuleRequest struct {
 	Rule  capabilities.ID   `json:"rule,omitzero"`
 	Form  capabilities.ID   `json:"form,omitzero"`
 	Until capabilities.Time `json:"until"`
+}
+
+// ProposeRulesRequest asks which rules follow from what was always decided alike, five times or more, of the calls of an agent whose host
+// the caller is. None is proposed for a call of high risk.
+type ProposeRulesRequest struct {
+	Acting
+	Agent string `json:"agent"`
+}
+
+// TryRulesRequest tries rules on the calls that an agent has asked about so far: the standing rules of an agent whose host the caller
+// is, or those that an approval offers which the caller received or asked. 32 rules at most.
+type TryRulesRequest struct {
+	Acting
+	FormRef                   // of the approval
+	Agent   string            `json:"agent,omitempty"`  // whose rules, without an approval; "" for the caller itself
+	Rules   []capabilities.ID `json:"rules,omitempty"`  // of the agent; without them all that there are
+	Offers  []string          `json:"offers,omitempty"` // of the approval, by their IDs; without them all
+	Deny    bool              `json:"deny,omitempty"`   // of an approval: as rules that deny
 }

@@ -168,6 +168,8 @@ type Mail interface {
 	Changes(ctx context.Context, f view.MessageFilter, cursor uint64) (view.Inbox, error)
 	// FormsOf returns the messages whose forms have an origin, oldest first. Empty members of the origin match all.
 	FormsOf(ctx context.Context, o events.Origin) (view.Inbox, error)
+	// InTurn calls work when it is the agent's turn, as Account's does.
+	InTurn(ctx context.Context, work func() error) error
 	// HasAsked reports whether the agent asked a form with a key.
 	HasAsked(ctx context.Context, key string) (bool, error)
 }

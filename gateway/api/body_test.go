@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -29,7 +30,7 @@ func TestCheckBody(t *testing.T) {
 
 func TestDecode(t *testing.T) {
 	var r ReplyRequest
-	if err := Decode(nil, &r); err != nil || r != (ReplyRequest{}) {
+	if err := Decode(nil, &r); err != nil || !reflect.DeepEqual(r, ReplyRequest{}) {
 		t.Errorf("no body: %+v %v", r, err)
 	}
 	if err := Decode([]byte(`{"as":"fae","number":3,"text":"hi","unknown":{}}`), &r); err != nil || r.As != "fae" || r.Number != "3" || r.Text != "hi" {

@@ -22,11 +22,11 @@ func HTTPStatus(c parley.Code) int {
 		return http.StatusUnauthorized
 	case parley.NotPermitted:
 		return http.StatusForbidden
-	case parley.UnknownName, parley.UnknownRecipient, parley.NoSuchMessage, parley.AgentNotFound, parley.NodeUnknown:
+	case parley.UnknownName, parley.UnknownRecipient, parley.NoSuchMessage, parley.NoSuchFile, parley.AgentNotFound, parley.NodeUnknown:
 		return http.StatusNotFound
 	case parley.AlreadyAnswered, parley.AlreadyCancelled, parley.AlreadyDeclined, parley.AlreadyExpired,
 		parley.AlreadyRunning, parley.NameTaken, parley.Ambiguous, parley.AgentArchived, parley.Archived, parley.NoPendingInput,
-		parley.NoPendingPermission, parley.AnswerPending, parley.Amended, parley.InvitationUsed, parley.Cancelled, parley.Declined, parley.Expired, parley.Asked:
+		parley.NoPendingPermission, parley.AnswerPending, parley.Amended, parley.InvitationUsed, parley.Cancelled, parley.Declined, parley.Expired, parley.Asked, parley.Leased:
 		return http.StatusConflict
 	case parley.TooLarge:
 		return http.StatusRequestEntityTooLarge
@@ -36,7 +36,7 @@ func HTTPStatus(c parley.Code) int {
 		return http.StatusTooManyRequests
 	case parley.NodeUnreachable:
 		return http.StatusBadGateway
-	case parley.ReadOnly, parley.CorruptLog, parley.NewerLog, parley.NotRunning:
+	case parley.ReadOnly, parley.CorruptLog, parley.FileDamaged, parley.NewerLog, parley.NotRunning:
 		return http.StatusServiceUnavailable
 	case parley.Timeout:
 		return http.StatusGatewayTimeout

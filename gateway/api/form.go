@@ -115,11 +115,12 @@ type ForwardFormRequest struct {
 	Recipient string `json:"recipient"`
 }
 
-// ResolveRequest answers a request with the value under Name.
+// ResolveRequest answers a request with the value under Name, or with Narrow with less of it.
 type ResolveRequest struct {
 	Acting
 	FormRef
-	Name string `json:"name"`
+	Name   string             `json:"name"`
+	Narrow capabilities.Facet `json:"narrow,omitzero"`
 }
 
 // GrantAnswerRequest makes a right to answer an open form in the agent's place. Without Outcomes it has those of From; without

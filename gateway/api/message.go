@@ -6,17 +6,21 @@ import (
 	"parley/capabilities"
 )
 
-// SendRequest sends a message. With a key, a repeated call sends nothing more.
+// SendRequest sends a message to a recipient, to several, or to both: to all of them or to nobody. With a key, a repeated call sends
+// nothing more.
 type SendRequest struct {
 	Acting
-	Recipient string `json:"recipient"`
+	Recipient  string   `json:"recipient,omitempty"`
+	Recipients []string `json:"recipients,omitempty"` // 32 at most
 	parley.Post
 }
 
-// ReplyRequest answers a message with another. With a key, a repeated call sends nothing more.
+// ReplyRequest answers a message with another. With All it goes to the other recipients too whom the agent can reach: the response
+// says whom not. With a key, a repeated call sends nothing more.
 type ReplyRequest struct {
 	Acting
 	FormRef
+	All bool `json:"all,omitempty"`
 	parley.Post
 }
 
@@ -24,7 +28,8 @@ type ReplyRequest struct {
 // zone. What is missed while the node is down is sent once when it runs again. With a key, a repeated call schedules nothing more.
 type ScheduleRequest struct {
 	Acting
-	Recipient string `json:"recipient"`
+	Recipient  string   `json:"recipient,omitempty"`
+	Recipients []string `json:"recipients,omitempty"` // 32 at most
 	parley.Post
 	At    capabilities.Time `json:"at,omitzero"`
 	Every string            `json:"every,omitempty"` // a cron expression of five fields, or as @daily; a minute apart at least

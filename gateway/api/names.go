@@ -82,6 +82,8 @@ type CopyNameRequest struct {
 	Facet capabilities.Mode `json:"facet,omitempty"` // ask or read; default everything
 	Until capabilities.Time `json:"until,omitzero"`
 	Uses  uint32            `json:"uses,omitempty"`
+
+	Narrow capabilities.Facet `json:"narrow,omitzero"` // as Facet, Until and Uses, and what only resources can be narrowed to
 }
 
 // ListGrantsRequest lists the references that the agent gave out, oldest first.

@@ -58,6 +58,9 @@ type VerifyResponse struct {
 	Archived  uint64   `json:"archived,omitempty"`
 	Elsewhere []uint64 `json:"elsewhere,omitempty"`
 	Unmarked  bool     `json:"unmarked,omitempty"` // the high-water mark was missing at the start: a loss at the end would not be noticed
+
+	Files   int      `json:"files,omitempty"`   // that messages carry, and that are whole
+	Damaged []string `json:"damaged,omitempty"` // for each file that is damaged, what is wrong with it
 }
 
 // StopResponse has the process that is stopping. It ends when all calls under way have ended.

@@ -66,14 +66,34 @@ func (r *RefText) UnmarshalJSON(b []byte) error {
 // Reference returns the FormRef of a request that has one.
 func (r *FormRef) Reference() *FormRef { return r }
 
-// Reached returns whom the request is for, as the caller names that.
-func (r *SendRequest) Reached() *string { return &r.Recipient }
+// Reached returns whom the request is for, as the caller names them.
+func (r *SendRequest) Reached() []*string {
+	return reached(&r.Recipient, r.Recipients, &r.Escalate)
+}
+
+// Reached returns whom the request is for, as the caller names them.
+func (r *ScheduleRequest) Reached() []*string {
+	return reached(&r.Recipient, r.Recipients, &r.Escalate)
+}
+
+// reached returns the recipients of a message, and who gets it if it is not acknowledged. Of more than a message has it returns none:
+// such a request is refused.
+func reached(first *string, others []string, escalate *string) []*string {
+	if len(others) > parley.MaxRecipients {
+		return nil
+	}
+	all := []*string{first, escalate}
+	for i := range others {
+		all = append(all, &others[i])
+	}
+	return all
+}
 
 // Reached returns whom the request is for, as the caller names that.
-func (r *FormRequest) Reached() *string { return &r.To }
+func (r *FormRequest) Reached() []*string { return []*string{&r.To} }
 
 // Reached returns whom the request is for, as the caller names that.
-func (r *CapabilityRequest) Reached() *string { return &r.To }
+func (r *CapabilityRequest) Reached() []*string { return []*string{&r.To} }
 
 // Reached returns whom the request is for, as the caller names that.
-func (r *ForwardFormRequest) Reached() *string { return &r.Recipient }
+func (r *ForwardFormRequest) Reached() []*string { return []*string{&r.Recipient} }

@@ -24,6 +24,7 @@ type Register struct {
 	Single bool        `json:"single,omitempty"` // the agent's process works in one session at a time: another takes its place
 	Server bool        `json:"server,omitempty"` // the caller serves a session that others register; what it says of that may be of an earlier one
 	Mail   *MailMoment `json:"mail,omitempty"`   // of a hook that can carry a notice of mail; nil for any other
+	Writes *Writes     `json:"writes,omitempty"` // of a hook before a call that writes files
 	Proof  Proof       `json:"proof,omitzero"`   // what the hook has read in the agent's transcript
 }
 
@@ -37,6 +38,15 @@ const (
 	MomentEnd    = "end"    // the session ends, and nothing is carried
 	MomentProof  = "proof"  // nothing is carried; only what was shown is told
 )
+
+// WakePath is the address, on the node's socket, at which a process that serves a session of a coding agent waits with GET until
+// the session is to be woken: it has mail, and nothing to do. The answer is a Waken. It is no operation.
+const WakePath = "/wake"
+
+// Waken says which session is to be woken.
+type Waken struct {
+	Session string `json:"session,omitempty"` // the coding agent's ID of it; "" if the wait has ended before: call again
+}
 
 // MailMoment is what a hook asks about the mail of its session.
 type MailMoment struct {
@@ -71,6 +81,7 @@ type Registered struct {
 	Session string          `json:"session,omitempty"` // the same for the agent of its session; "" without one
 	Bound   bool            `json:"bound,omitzero"`    // the agent's process is known, and what is below it acts for the session alone
 	Mail    *Carried        `json:"mail,omitempty"`    // for a hook that asked
+	Leased  *LeasedFile     `json:"leased,omitempty"`  // a file of the writes that another agent has a lease on
 }
 
 // Carried is what a hook carries to its session.
@@ -92,12 +103,17 @@ type ReadMailRequest struct {
 	Acting
 	Message RefText `json:"message,omitempty"` // that one instead, whether it was read or not: its number, as read_mail shows it, or its ID
 	From    int     `json:"from,omitempty"`    // of that one, the character to read on from
+	WaitMs  int64   `json:"waitMs,omitempty"`  // if nothing is unread, wait so long for something: at most 50,000
+	Count   bool    `json:"count,omitempty"`   // read nothing, and only count what is unread
 }
 
 // ReadMailResponse has what is unread, urgent mail first and then the oldest first.
 type ReadMailResponse struct {
-	Mail []ReadMail `json:"mail"`
-	More int        `json:"more,omitempty"` // messages that did not fit: another call reads them
+	Mail   []ReadMail `json:"mail"`
+	More   int        `json:"more,omitempty"`   // messages that did not fit: another call reads them
+	Unread int        `json:"unread,omitempty"` // with Count: messages that the agent has not read
+	Hooked bool       `json:"hooked,omitempty"` // with Count: hooks tell the agent of its mail by themselves
+	Quiet  bool       `json:"quiet,omitempty"`  // with Count: it is a time of quiet, and nobody is told
 }
 
 // ReadMail is a message as a model reads it. Subject, text and the name of the sender are the sender's words.
@@ -114,5 +130,8 @@ type ReadMail struct {
 	ReplyTo  string            `json:"replyTo,omitempty"` // the number of the message that it answers
 	Wanted   bool              `json:"replyWanted,omitempty"`
 	ReadOn   int               `json:"readOn,omitempty"` // the text is longer: from this character on another call with message and from reads it
+	Files    []string          `json:"files,omitempty"`  // the names of the files that it carries
+	AlsoTo   string            `json:"alsoTo,omitempty"` // all recipients of a message to several, in words
+	Author   string            `json:"author,omitempty"` // of what a group has passed on: this node's name for who wrote it
 	Mark     string            `json:"mark"`             // by which Parley knows that it was read
 }

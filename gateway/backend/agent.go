@@ -13,6 +13,7 @@ import (
 	"parley/actors/view"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/gateway/people"
 )
 
 // An agentId in these requests is an ID, a locator or one of the caller's names. It may also be a prefix of an ID, or a
@@ -120,6 +121,12 @@ func stopAgent(ctx context.Context, a *actors.Agent, r api.AgentRequest) (api.Ag
 	return onAgent(ctx, a, r.AgentID, a.Agents().Interrupt)
 }
 
+func holdAgent(ctx context.Context, a *actors.Agent, r api.HoldAgentRequest) (api.AgentResponse, error) {
+	return onAgent(ctx, a, r.AgentID, func(ctx context.Context, agent *actors.Agent) error {
+		return a.Agents().Hold(ctx, agent, r.Hold)
+	})
+}
+
 func archiveAgent(ctx context.Context, a *actors.Agent, r api.AgentRequest) (api.AgentResponse, error) {
 	return onAgent(ctx, a, r.AgentID, a.Agents().Archive)
 }
@@ -137,6 +144,20 @@ func setStatus(ctx context.Context, a *actors.Agent, r api.SetStatusRequest) (ap
 }
 
 func describeAgent(ctx context.Context, a *actors.Agent, r api.DescribeAgentRequest) (api.Done, error) {
+	now, err := a.Status(ctx)
+	if err != nil {
+		return api.Done{}, err
+	}
+	title, labels := now.Title, r.Labels
+	if r.Title != nil {
+		title = *r.Title
+	}
+	if labels == nil {
+		labels = now.Labels
+	}
+	if err := people.CheckDescription(title, labels, &now); err != nil {
+		return api.Done{}, err
+	}
 	return api.Done{}, a.Describe(ctx, r.Title, r.Labels)
 }
 
@@ -154,6 +175,9 @@ func runAgent(ctx context.Context, b *Backend, p *principal, r api.RunAgentReque
 	if !p.local { // a stolen token or session would be a shell on the node's machine
 		return api.MakeAgentResponse{}, parley.Refuse(parley.NotPermitted, "programs are given to a node on its own socket alone").
 			WithHint("parley run on the node's machine")
+	}
+	if err := people.CheckDescription(r.Title, r.Labels, nil); err != nil {
+		return api.MakeAgentResponse{}, err
 	}
 	if r.Runtime == "" {
 		r.Runtime = "exec"

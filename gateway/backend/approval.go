@@ -2,18 +2,25 @@ package backend
 
 import (
 	"context"
+	"slices"
 
 	"parley"
 	"parley/actors"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/gateway/api"
+	"parley/gateway/call"
+	"parley/gateway/call/risk"
 	"parley/mailbox"
 )
 
 func approve(ctx context.Context, b *Backend, p *principal, r api.ApproveRequest) (view.Permitted, error) {
-	a, ask, err := approvalFor(ctx, b, p, r)
+	a, caller, ask, err := approvalFor(ctx, b, p, r)
 	if err != nil {
 		return view.Permitted{}, err
+	}
+	if denied, err := deniedByLease(ctx, caller, r.Approval); denied.Decided || err != nil {
+		return denied, err
 	}
 	if r.Attended {
 		return actors.ApproveAttended(ctx, a, ask)
@@ -21,13 +28,14 @@ func approve(ctx context.Context, b *Backend, p *principal, r api.ApproveRequest
 	return a.Approve(ctx, ask)
 }
 
-// approvalFor returns the approval of a request, and the agent that asks for it: of a session its address, which has the rules.
-func approvalFor(ctx context.Context, b *Backend, p *principal, r api.ApproveRequest) (a *actors.Agent, ask mailbox.RequestApproval, err error) {
+// approvalFor returns the approval of a request, the agent that asks for it, which is of a session its address with the rules, and the agent that
+// makes the call: the session.
+func approvalFor(ctx context.Context, b *Backend, p *principal, r api.ApproveRequest) (a, caller *actors.Agent, ask mailbox.RequestApproval, err error) {
 	if a, err = b.agent(ctx, p, r.As); err != nil {
-		return a, ask, err
+		return a, a, ask, err
 	}
 	if err = checkApproval(r); err != nil {
-		return a, ask, err
+		return a, a, ask, err
 	}
 	ask = approvalOf(r.Approval)
 	session := p.inSession()
@@ -35,11 +43,11 @@ func approvalFor(ctx context.Context, b *Backend, p *principal, r api.ApproveReq
 		session = a
 	}
 	if session == nil || session.ID() != a.ID() && p.agent.ID() != a.ID() {
-		return a, ask, nil
+		return a, a, ask, nil
 	}
 	status, err := session.Status(ctx)
 	ask.Session = parley.Shown(status.Title, maxSession)
-	return actors.AgentOf(b.node, status.Of), ask, err
+	return actors.AgentOf(b.node, status.Of), session, ask, err
 }
 
 // maxSession bounds the title of a session in an approval, in bytes.
@@ -111,6 +119,19 @@ func listRules(ctx context.Context, b *Backend, p *principal, r api.ListRulesReq
 	return api.ListRulesResponse{Rules: rules, Paged: paged}, err
 }
 
+func makeRule(ctx context.Context, b *Backend, p *principal, r api.MakeRuleRequest) (view.TriedRule, error) {
+	by, agent, err := b.ruled(ctx, p, r.Acting, r.Agent)
+	switch {
+	case err != nil:
+		return view.TriedRule{}, err
+	case r.Proposal == "":
+		return by.Rules().Make(ctx, agent, r.Form, r.Offer, !r.Never, r.Until)
+	case !r.Form.IsZero() || r.Offer != "" || r.Never:
+		return view.TriedRule{}, parley.Refuse(parley.InvalidArgument, "a rule is made of a form or of a proposal, which says itself what it does")
+	}
+	return by.Rules().MakeProposed(ctx, agent, r.Proposal, r.Until, isRisky)
+}
+
 func removeRule(ctx context.Context, b *Backend, p *principal, r api.RemoveRuleRequest) (api.Done, error) {
 	by, agent, err := b.ruled(ctx, p, r.Acting, r.Agent)
 	if err != nil {
@@ -136,6 +157,98 @@ func limitRule(ctx context.Context, b *Backend, p *principal, r api.LimitRuleReq
 		}
 	}
 	return api.Done{}, by.Rules().Limit(ctx, agent, r.Rule, r.Until)
+}
+
+func tryRules(ctx context.Context, b *Backend, p *principal, r api.TryRulesRequest) (view.Trial, error) {
+	if r.Number != "" || r.ID != "" {
+		return tryOffers(ctx, b, p, r)
+	}
+	_, agent, err := b.ruled(ctx, p, r.Acting, r.Agent)
+	if err != nil {
+		return view.Trial{}, err
+	}
+	all, err := agent.Rules().List(ctx)
+	if err != nil {
+		return view.Trial{}, err
+	}
+	var ids []capabilities.ID
+	var tried []actors.TriedRule
+	for _, rule := range all {
+		if len(r.Rules) == 0 || slices.Contains(r.Rules, rule.Rule) {
+			ids, tried = append(ids, rule.Rule), append(tried, actors.TriedRule{Tool: rule.Tool, Covers: rule.Covers, Allow: rule.Allow})
+		}
+	}
+	for _, id := range r.Rules {
+		if !slices.Contains(ids, id) {
+			return view.Trial{}, parley.Refuse(parley.NotPermitted, "the agent has no rule %s", id).WithHint("parley agent rules ls lists them")
+		}
+	}
+	t, err := agent.Rules().Try(ctx, tried, nil)
+	if err == nil {
+		for i := range t.Rules {
+			t.Rules[i].Rule = ids[i]
+		}
+	}
+	return t, err
+}
+
+func proposeRules(ctx context.Context, b *Backend, p *principal, r api.ProposeRulesRequest) (view.Trial, error) {
+	_, agent, err := b.ruled(ctx, p, r.Acting, r.Agent)
+	if err != nil {
+		return view.Trial{}, err
+	}
+	return agent.Rules().Propose(ctx, isRisky)
+}
+
+// isRisky reports whether a call is of high risk: it is allowed one by one.
+func isRisky(p *parley.Permission) bool { return call.Read(p).Risks.Level() == risk.High }
+
+// tryOffers tries the rules that an approval offers on the past of who asked it.
+func tryOffers(ctx context.Context, b *Backend, p *principal, r api.TryRulesRequest) (view.Trial, error) {
+	ref, err := r.FormRef.Parse()
+	if err != nil {
+		return view.Trial{}, err
+	}
+	if r.Agent != "" || len(r.Rules) > 0 {
+		return view.Trial{}, parley.Refuse(parley.InvalidArgument, "an approval or rules of an agent can be tried, not both")
+	}
+	by, err := b.agent(ctx, p, r.As)
+	if err != nil {
+		return view.Trial{}, err
+	}
+	m, offers, err := by.Rules().OffersOf(ctx, ref)
+	if err != nil {
+		return view.Trial{}, err
+	}
+	if m.From.Node != by.ID().Node {
+		return view.Trial{}, parley.Refuse(parley.NotPermitted, "the past of %s is on another node", m.From)
+	}
+	agent, open := actors.AgentOf(b.node, m.From), m.Permission
+	if m.Outcome != nil {
+		open = nil
+	}
+	if err := by.Agents().MayLookInto(ctx, agent); err != nil {
+		return view.Trial{}, err
+	}
+	var ids []string
+	var tried []actors.TriedRule
+	for _, o := range offers {
+		if len(r.Offers) == 0 || slices.Contains(r.Offers, o.ID) {
+			ids, tried = append(ids, o.ID), append(tried, actors.TriedRule{Tool: m.Permission.Tool, Covers: o.Rule, Allow: !r.Deny})
+		}
+	}
+	for _, id := range r.Offers {
+		if !slices.Contains(ids, id) {
+			return view.Trial{}, parley.Refuse(parley.InvalidArgument, "the approval does not offer the rule %s", parley.Quoted(id, 100)).WithHint("parley permit show lists those that it offers")
+		}
+	}
+	t, err := agent.Rules().Try(ctx, tried, open)
+	if err == nil {
+		for i := range t.Rules {
+			t.Rules[i].Offer = ids[i]
+		}
+	}
+	return t, err
 }
 
 // ruled returns the agent that asks about rules, and the agent whose rules they are: itself, or one that it is the host

@@ -113,8 +113,17 @@ func (b *Backend) BeginAsk(ctx context.Context, p api.Principal, operation strin
 	case "approve":
 		var req api.ApproveRequest
 		var approval mailbox.RequestApproval
+		var caller *actors.Agent
+		var denied view.Permitted
 		if err = r.Read(&req); err == nil {
-			a, approval, err = approvalFor(ctx, b, p.(*principal), req)
+			a, caller, approval, err = approvalFor(ctx, b, p.(*principal), req)
+		}
+		if err == nil {
+			denied, err = deniedByLease(ctx, caller, req.Approval)
+		}
+		if err == nil && denied.Decided {
+			asked(denied, false, nil)
+			return func() {}
 		}
 		if err == nil {
 			return a.Async().Approve(approval, req.Attended, func(v view.Permitted, err error) {

@@ -14,7 +14,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
-	"parley/gateway/coding"
+	"parley/gateway/people"
 )
 
 // Below returns the principal of a process below a coding agent, on the node's own socket: what the guest, that the coding agent
@@ -88,9 +88,6 @@ const (
 	maxLabelFolder = 240 // bytes up to which a folder is a label
 )
 
-// coderKind is the label of a folder's guest.
-const coderKind = "coding-agent"
-
 // guestOf describes the guest of a folder. Its name tells folders of the same name apart: a standing rule for one project
 // is none for another.
 func guestOf(r api.Register, folder, apart string) actors.NewAgent {
@@ -110,7 +107,7 @@ func guestOf(r api.Register, folder, apart string) actors.NewAgent {
 		Kind:   events.Guest,
 		Name:   fmt.Sprintf("%s-%s-%.6s", r.Program, string(base[:min(len(base), 40)]), mark),
 		Title:  r.Title + " · " + shown,
-		Labels: map[string]string{coding.LabelKind: coderKind, coding.LabelProgram: r.Program, coding.LabelFolder: key},
+		Labels: map[string]string{people.LabelKind: people.CodingAgent, people.LabelProgram: r.Program, people.LabelFolder: key},
 	}
 }
 

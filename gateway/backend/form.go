@@ -195,5 +195,5 @@ func resolve(ctx context.Context, a *actors.Agent, r api.ResolveRequest) (view.O
 	if err != nil {
 		return view.Outcome{}, err
 	}
-	return a.Requests().Resolve(ctx, ref, r.Name)
+	return a.Requests().Resolve(ctx, ref, r.Name, r.Narrow)
 }

@@ -12,7 +12,7 @@ import (
 type referring interface{ Reference() *api.FormRef }
 
 // reaching is a request that names whom it is for.
-type reaching interface{ Reached() *string }
+type reaching interface{ Reached() []*string }
 
 // actorOf returns the agent that a principal acts for with a request. A session reads and answers what its address has, by
 // its ID or the number that read_mail shows, as the address. Whom it does not know by itself, it knows by its address: that
@@ -31,8 +31,15 @@ func actorOf(ctx context.Context, b *Backend, p *principal, req any, as string) 
 			return nil, err
 		}
 	}
-	if r, ok := req.(reaching); ok && *r.Reached() != "" {
-		err = b.sessions.Reach(ctx, agent, session, p.agent, r.Reached())
+	if r, ok := req.(reaching); ok {
+		for _, to := range r.Reached() {
+			if *to == "" {
+				continue
+			}
+			if err := b.sessions.Reach(ctx, agent, session, p.agent, to); err != nil {
+				return nil, err
+			}
+		}
 	}
-	return agent, err
+	return agent, nil
 }

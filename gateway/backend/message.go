@@ -8,11 +8,12 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/gateway/api"
+	"parley/gateway/coding"
 	"parley/mailbox"
 )
 
 func send(ctx context.Context, a *actors.Agent, r api.SendRequest) (view.Sent, error) {
-	return actors.Post(ctx, a, mailbox.PostMessage{To: r.Recipient, Post: r.Post})
+	return actors.Post(ctx, a, mailbox.PostMessage{To: r.Recipient, Also: r.Recipients, Post: r.Post})
 }
 
 func reply(ctx context.Context, a *actors.Agent, r api.ReplyRequest) (view.Sent, error) {
@@ -20,11 +21,11 @@ func reply(ctx context.Context, a *actors.Agent, r api.ReplyRequest) (view.Sent,
 	if err != nil {
 		return view.Sent{}, err
 	}
-	return actors.Post(ctx, a, mailbox.PostMessage{Reply: ref, Post: r.Post})
+	return actors.Post(ctx, a, mailbox.PostMessage{Reply: ref, All: r.All, Post: r.Post})
 }
 
 func schedule(ctx context.Context, a *actors.Agent, r api.ScheduleRequest) (view.Schedule, error) {
-	return a.Mail().Schedules().Add(ctx, mailbox.ScheduleMessage{To: r.Recipient, Post: r.Post, At: r.At, Every: r.Every, Zone: r.Zone})
+	return a.Mail().Schedules().Add(ctx, mailbox.ScheduleMessage{To: r.Recipient, Also: r.Recipients, Post: r.Post, At: r.At, Every: r.Every, Zone: r.Zone})
 }
 
 func listSchedules(ctx context.Context, a *actors.Agent, _ api.ListSchedulesRequest) (view.Schedules, error) {
@@ -124,7 +125,23 @@ func readMail(ctx context.Context, b *Backend, p *principal, r api.ReadMailReque
 	if err != nil {
 		return api.ReadMailResponse{}, err
 	}
-	return b.sessions.Read(ctx, agent, r)
+	if r.Count {
+		return coding.Count(ctx, b.sessions, agent)
+	}
+	got, err := b.sessions.Read(ctx, agent, r)
+	if err != nil || len(got.Mail) > 0 || r.WaitMs == 0 || r.Message != "" {
+		return got, err
+	}
+	waiting, cancel, err := bounded(ctx, &r.WaitMs)
+	if err != nil {
+		return got, err
+	}
+	defer cancel()
+	more, err := coding.Await(waiting, b.sessions, agent, r)
+	if err != nil && waiting.Err() != nil && waitPassed(err) {
+		return got, nil
+	}
+	return more, err
 }
 
 func getMessage(ctx context.Context, a *actors.Agent, r api.MessageRequest) (view.Message, error) {
@@ -225,15 +242,18 @@ func readLogPage(ctx context.Context, a *actors.Agent, r api.ReadLogRequest) (ap
 			return got, err
 		}
 		got.Archived = l.Archived
-		for _, e := range l.Entries {
-			if got.More, err = room.IsFull(e); err != nil {
-				return got, err
+		err = a.Mail().InTurn(ctx, func() (err error) {
+			for _, e := range l.Entries {
+				if got.More, err = room.IsFull(e); got.More || err != nil {
+					return err
+				}
+				got.Entries = append(got.Entries, e)
+				r.After = e.Version
 			}
-			if got.More {
-				break
-			}
-			got.Entries = append(got.Entries, e)
-			r.After = e.Version
+			return nil
+		})
+		if err != nil {
+			return got, err
 		}
 		for _, m := range l.Missing {
 			if !got.More || m.First <= r.After { // the others are in the next page

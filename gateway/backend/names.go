@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -10,11 +11,15 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/gateway/people"
 )
 
 func makeAgent(ctx context.Context, a *actors.Agent, r api.MakeAgentRequest) (api.MakeAgentResponse, error) {
 	if r.Kind == "" {
 		r.Kind = events.Guest
+	}
+	if err := people.CheckDescription(r.Title, r.Labels, nil); err != nil {
+		return api.MakeAgentResponse{}, err
 	}
 	made, err := a.Make(ctx, actors.NewAgent{Kind: r.Kind, Name: r.Name, Title: r.Title, Labels: r.Labels})
 	if err != nil {
@@ -79,9 +84,10 @@ func removeName(ctx context.Context, a *actors.Agent, r api.NameRequest) (api.Do
 
 func copyName(ctx context.Context, a *actors.Agent, r api.CopyNameRequest) (api.Done, error) {
 	facet := capabilities.Facet{Mode: r.Facet, Until: r.Until, Uses: r.Uses}
-	if err := facet.Check(); err != nil {
+	if err := cmp.Or(facet.Check(), r.Narrow.Check()); err != nil {
 		return api.Done{}, err
 	}
+	facet = facet.Narrow(r.Narrow)
 	return api.Done{}, a.Names().Copy(ctx, r.Old, r.New, facet)
 }
 

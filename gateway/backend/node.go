@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"parley"
 	"parley/actors"
 	"parley/gateway/api"
 	"parley/persistence"
@@ -58,7 +59,10 @@ func (b *Backend) logLevel() string {
 
 // Verified returns the journal's report as a response.
 func Verified(r persistence.Report) api.VerifyResponse {
-	v := api.VerifyResponse{Commits: r.Commits, Events: r.Events, Mailboxes: r.Mailboxes, Archived: r.Archived, Unmarked: r.Unmarked}
+	v := api.VerifyResponse{Commits: r.Commits, Events: r.Events, Mailboxes: r.Mailboxes, Archived: r.Archived, Unmarked: r.Unmarked, Files: r.Files}
+	for _, err := range r.Damaged {
+		v.Damaged = append(v.Damaged, parley.AsError(err).Message)
+	}
 	for _, s := range r.Elsewhere {
 		v.Elsewhere = append(v.Elsewhere, s.First)
 	}

@@ -3,13 +3,14 @@
 package bridge
 
 import (
-	"os"
 	"syscall"
+
+	"parley/internal/regular"
 )
 
 // lock waits until a file is locked for the caller alone. The lock ends with unlock, or with the process.
 func lock(path string) (unlock func() error, err error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := regular.OpenOrCreate(path)
 	if err != nil {
 		return nil, err
 	}

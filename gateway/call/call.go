@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/gateway/call/risk"
 )
 
 // Bounds of what is read and shown.
@@ -23,7 +24,7 @@ type Reading struct {
 	Object  string // of the verb: a command line, a path or a tool
 	Line    string // the call in one line: "Edit checkout.go +9 −4"
 	Blocks  []Block
-	Risks   []Risk
+	Risks   risk.Findings
 	LeftOut int  // lines and values that the blocks do not show
 	Spelled bool // some of it is spelled out, as Spelled does
 
@@ -83,6 +84,8 @@ func (l Line) Text() string {
 type Span struct {
 	Text    string
 	Changed bool // against the line that it replaces or that replaces it
+
+	Risk risk.Level // of the words of a command
 }
 
 // Value is a key of an input with its value. The text of a list or an object is JSON.
@@ -102,10 +105,10 @@ func (b Block) Size() int {
 
 // Read reads the call of a permission. An input of another client may be any text.
 func Read(c *parley.Permission) Reading {
-	r := &reader{call: c, left: maxLines}
-	r.risks.folder = c.Folder
+	r := &reader{call: c, left: maxLines, risks: risk.OfCall(c.Folder)}
 	switch members, ok := membersOf(c.Input); {
 	case !ok:
+		r.risks.Unread("The input is not understood: read it with care.")
 		r.add(Block{Kind: Values, Values: []Value{{Text: pretty([]byte(c.Input))}}})
 	default:
 		r.read(members)
@@ -117,7 +120,7 @@ func Read(c *parley.Permission) Reading {
 type reader struct {
 	call    *parley.Permission
 	blocks  []Block
-	risks   risks
+	risks   *risk.Call
 	left    int // lines that may still be shown
 	leftOut int
 	spelled bool
@@ -133,18 +136,24 @@ func (r *reader) add(b Block) {
 	for i, l := range b.Lines {
 		text := l.Text() // a word may be in several spans
 		if told := r.spell(text, of); told != text {
-			b.Lines[i].Spans = []Span{{Text: told}}
+			whole := Span{Text: told}
+			for _, s := range l.Spans {
+				whole.Risk = max(whole.Risk, s.Risk)
+			}
+			b.Lines[i].Spans = []Span{whole}
 		}
 	}
 	for i, n := range b.Notes {
 		b.Notes[i] = condensed(r.spell(n, Spelled))
 	}
+	r.spelled = r.spelled || breaks(b.Path)
 	b.Path, b.Says = r.spell(b.Path, spelledExactly), condensed(r.spell(b.Says, Spelled))
 	for i, v := range b.Values {
 		of := Spelled
-		if isFileKey(v.Key) || isAddress(v.Text) {
+		if isFileKey(v.Key) || risk.IsAddress(v.Text) {
 			of = spelledExactly
 		}
+		r.spelled = r.spelled || breaks(v.Key) || isFileKey(v.Key) && breaks(v.Text)
 		b.Values[i] = Value{r.spell(v.Key, spelledExactly), condensed(r.spell(v.Text, of))}
 	}
 	if over := len(b.Lines) - r.left; over > 0 {
@@ -157,6 +166,9 @@ func (r *reader) add(b Block) {
 	r.blocks = append(r.blocks, b)
 }
 
+// breaks reports whether a name has blanks that its row spells out, since they would end the row, or move what is behind them.
+func breaks(name string) bool { return strings.ContainsAny(name, "\n\r\t") }
+
 // spell returns a text as it is spelled out, and notes whether that is another.
 func (r *reader) spell(text string, of func(string) string) string {
 	told := of(text)
@@ -166,7 +178,7 @@ func (r *reader) spell(text string, of func(string) string) string {
 
 // reading returns what was read, in words.
 func (r *reader) reading() Reading {
-	out := Reading{Blocks: r.blocks, Risks: r.risks.all, LeftOut: r.leftOut, Spelled: r.spelled, call: r.call}
+	out := Reading{Blocks: r.blocks, Risks: r.findings(), LeftOut: r.leftOut, Spelled: r.spelled, call: r.call}
 	out.Verb, out.Object = "use", r.tool()
 	for _, b := range r.blocks {
 		if b.Kind != Values {
@@ -190,6 +202,15 @@ func (r *reader) reading() Reading {
 		out.Line += " " + strings.Join(pairs, ", ")
 	}
 	return clipped(out)
+}
+
+// findings returns what is risky, as it is shown.
+func (r *reader) findings() risk.Findings {
+	all := r.risks.Findings()
+	for i, f := range all {
+		all[i].Text = clip(Spelled(f.Text), 2*maxPhrase)
+	}
+	return all
 }
 
 // described describes a call by its first block that is no list of values.
@@ -254,7 +275,7 @@ func clip(text string, n int) string {
 func (r *reader) tool() string {
 	if rest, ok := strings.CutPrefix(r.call.Tool, "mcp__"); ok {
 		if server, name, ok := strings.Cut(rest, "__"); ok && server != "" && name != "" {
-			return name + " of " + server
+			return server + " · " + name
 		}
 	}
 	return r.call.Tool

@@ -129,7 +129,7 @@ func marked(was, is string) (before, after []Span) {
 // parts returns a line in three spans, of which the middle one has changed. It has no empty spans.
 func parts(line string, start, end int) []Span {
 	var spans []Span
-	for _, s := range []Span{{line[:start], false}, {line[start : len(line)-end], true}, {line[len(line)-end:], false}} {
+	for _, s := range []Span{{Text: line[:start]}, {Text: line[start : len(line)-end], Changed: true}, {Text: line[len(line)-end:]}} {
 		if s.Text != "" {
 			spans = append(spans, s)
 		}

@@ -10,6 +10,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"parley/capabilities"
+	"parley/gateway/call/risk"
 )
 
 // member is a key of an object with its value.
@@ -70,6 +71,9 @@ func (r *reader) read(in object) {
 	if shown == nil {
 		shown = r.readFiles(in)
 	}
+	if shown == nil {
+		r.readTool(in)
+	}
 	rest := Block{Kind: Values}
 	for _, m := range in {
 		if slices.Contains(shown, m.key) {
@@ -80,7 +84,12 @@ func (r *reader) read(in object) {
 			v.Text = text
 		}
 		rest.Values = append(rest.Values, v)
-		r.risks.value(v)
+		switch {
+		case risk.IsAddress(v.Text):
+			r.risks.Address(v.Text)
+		case isFileKey(m.key):
+			r.risks.Reads(v.Text)
+		}
 	}
 	if len(rest.Values) > 0 || len(r.blocks) == 0 {
 		r.add(rest)
@@ -104,11 +113,43 @@ func (r *reader) readCommand(in object) []string {
 	if note != "" {
 		b.Notes = append(b.Notes, note)
 	}
-	parsed := parse(line)
-	b.Lines = parsed.lines
-	r.risks.command(parsed)
+	lines, found := parse(line, r.call.Folder, r.startOf(in))
+	b.Lines = lines
+	r.risks.Add(found)
 	r.add(b)
 	return shown
+}
+
+// startOf returns the folder in which a command line is run: the one that the input names, or that of the call.
+func (r *reader) startOf(in object) string {
+	for _, key := range []string{"cwd", "workdir", "directory"} {
+		if name, ok := in.text(key); ok && name != "" {
+			return name
+		}
+	}
+	return r.call.Folder
+}
+
+// readTool notes what the name of a tool tells.
+func (r *reader) readTool(in object) {
+	if rest, ok := strings.CutPrefix(r.call.Tool, "mcp__"); ok {
+		server, tool, _ := strings.Cut(rest, "__")
+		r.risks.Tool(server, tool, r.call.Input)
+		return
+	}
+	switch r.call.Tool {
+	case "Bash", "shell", "exec", "exec_command", "local_shell", "execute", "Edit", "MultiEdit", "Write", "NotebookEdit", "edit", "apply_patch":
+		if r.call.Tool == "NotebookEdit" {
+			if name, ok := in.text("notebook_path"); ok {
+				r.risks.Writes(name)
+				return
+			}
+		}
+		r.risks.Unread("What it does is not where it is looked for: read the input with care.")
+	case "Read", "Glob", "Grep", "LS", "NotebookRead", "TodoWrite", "Task", "WebFetch", "WebSearch", "BashOutput", "ExitPlanMode", "read", "search", "fetch", "think", "update_plan":
+	default:
+		r.risks.Tool("", r.call.Tool, r.call.Input)
+	}
 }
 
 // commandOf returns a command line that is given as text or as words, and the shell that words name.
@@ -167,7 +208,7 @@ func (r *reader) readFiles(in object) []string {
 		return nil
 	}
 	for _, e := range edits {
-		r.risks.file(e.path)
+		r.risks.Writes(e.path)
 		r.add(e.block())
 	}
 	return shown
@@ -266,4 +307,45 @@ func isFileKey(key string) bool {
 		return true
 	}
 	return false
+}
+
+// CommandIn returns the command line of an input that has it as one text, which a person can edit as it stands.
+func CommandIn(input string) (line string, ok bool) {
+	in, ok := membersOf(input)
+	if !ok {
+		return "", false
+	}
+	return in.text("command")
+}
+
+// WithCommand returns an input with another command line. All else of it stays as it is, byte by byte. The input must have a command
+// line as CommandIn returns it.
+func WithCommand(input, line string) string {
+	dec := json.NewDecoder(strings.NewReader(input))
+	if _, err := dec.Token(); err != nil {
+		return input
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		var value json.RawMessage
+		if err != nil || dec.Decode(&value) != nil {
+			return input
+		}
+		if key == "command" {
+			end := int(dec.InputOffset())
+			return input[:end-len(value)] + quoted(line) + input[end:]
+		}
+	}
+	return input
+}
+
+// quoted returns a text as a JSON string, with no more escapes than it needs.
+func quoted(text string) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(text); err != nil { // a text always has a JSON form
+		panic(err)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }

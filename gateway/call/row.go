@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"parley"
+	"parley/gateway/call/risk"
 )
 
 // RowKind is the part that a row has in a call or another message.
@@ -44,8 +45,12 @@ func (r Reading) Rows() []Row {
 	case r.Verb == "run":
 		add(FolderRow, "in a folder that is not known")
 	}
-	for _, risk := range r.Risks {
-		add(RiskRow, "! "+risk.Text)
+	for _, f := range r.Risks {
+		if f.Level == risk.None {
+			add(NoteRow, "… "+f.Text)
+			continue
+		}
+		add(RiskRow, "! "+f.Mark+": "+f.Text)
 	}
 	for i, b := range r.Blocks {
 		if b.Path != "" && (i == 0 || r.Blocks[i-1].Path != b.Path) {

@@ -37,6 +37,7 @@ type Agent struct {
 	Name               string              `json:"name,omitempty"` // the client's agent's name for it
 	Kind               string              `json:"kind"`           // host or guest
 	Status             string              `json:"status"`
+	State              string              `json:"state"` // waiting, error, running, idle, stopped, unreachable or ended: what a person reads
 	Error              string              `json:"error,omitempty"`
 	Labels             map[string]string   `json:"labels"`
 	PendingPermissions []PendingPermission `json:"pendingPermissions"`
@@ -48,6 +49,7 @@ type Agent struct {
 	User               string              `json:"user,omitempty"`    // that the program runs as, if one is named for it
 	Wrap               []string            `json:"wrap,omitempty"`    // words before the program's command, if it has its own
 	Held               bool                `json:"held,omitempty"`    // the node was restored, and does not start the program yet
+	Stopped            bool                `json:"stopped,omitempty"` // its queue is held until somebody starts it
 	Policy             string              `json:"policy,omitempty"`  // "" is AskOnMiss
 	CreatedAt          time.Time           `json:"createdAt"`
 	UpdatedAt          time.Time           `json:"updatedAt"`
@@ -190,6 +192,12 @@ func (c *Client) WaitForAgent(ctx context.Context, agent string) (status string,
 // its host and its maker.
 func (c *Client) Stop(ctx context.Context, agent string) error {
 	return c.Call(ctx, "stop_agent", api.AgentRequest{AgentID: agent}, nil)
+}
+
+// Hold stops an agent, or starts it again. Stopped, its run ends, what it asks is cancelled, and what waits for its program stays
+// queued. Hold returns when the program has ended. It is for the agent itself, its host and its maker.
+func Hold(ctx context.Context, c *Client, agent string, hold bool) error {
+	return c.Call(ctx, "hold_agent", api.HoldAgentRequest{AgentID: agent, Hold: hold}, nil)
 }
 
 // Archive puts an agent out of use: its run ends, what it asks is cancelled, and it takes no more messages. Archive is for the

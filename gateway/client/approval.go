@@ -3,9 +3,12 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"parley"
 	"parley/actors/view"
+	"parley/capabilities"
+	"parley/gateway/api"
 )
 
 // Approval asks whether a tool may be called with an input, any JSON value, which is shown unchanged. With Attended it
@@ -89,4 +92,27 @@ func (p *Permission) Await(ctx context.Context) (Decision, error) {
 	}
 	d.Allowed, d.Reason = o.Allowed, said.Reason
 	return d, nil
+}
+
+// Trial is what rules would have decided of an agent's past calls.
+type Trial = view.Trial
+
+// TryOffers tries the rules that an approval offers on the calls that its asker has asked about so far, as rules that allow.
+func TryOffers(ctx context.Context, c *Client, approval ID) (Trial, error) {
+	return get[Trial](ctx, c, "try_rules", api.TryRulesRequest{FormRef: refTo(approval)})
+}
+
+// ProposeRules returns the rules that follow from what was always decided alike of an agent's calls. MakeProposed makes one.
+func ProposeRules(ctx context.Context, c *Client, agent string) (Trial, error) {
+	return get[Trial](ctx, c, "propose_rules", api.ProposeRulesRequest{Agent: agent})
+}
+
+// MakeProposed makes a rule that is proposed for an agent, with an end if until is not zero.
+func MakeProposed(ctx context.Context, c *Client, agent, proposal string, until time.Time) (view.TriedRule, error) {
+	return get[view.TriedRule](ctx, c, "make_rule", api.MakeRuleRequest{Agent: agent, Proposal: proposal, Until: capabilities.At(until)})
+}
+
+// TryRules tries the standing rules of an agent on the calls that it has asked about so far.
+func TryRules(ctx context.Context, c *Client, agent string) (Trial, error) {
+	return get[Trial](ctx, c, "try_rules", api.TryRulesRequest{Agent: agent})
 }

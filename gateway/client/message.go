@@ -98,6 +98,17 @@ func (c *Client) Send(ctx context.Context, to string, p Post) (Sent, error) {
 	return get[Sent](ctx, c, "send", api.SendRequest{Recipient: to, Post: p})
 }
 
+// SendAll sends a message, as Send does, to several recipients: to all of them, or to nobody.
+func (c *Client) SendAll(ctx context.Context, to []string, p Post) (Sent, error) {
+	return get[Sent](ctx, c, "send", api.SendRequest{Recipients: to, Post: p})
+}
+
+// ReplyAll sends a message, as Send does, to the sender of one, and to those of its other recipients whom the agent can reach. NotTo
+// of the result has the rest.
+func (c *Client) ReplyAll(ctx context.Context, to ID, p Post) (Sent, error) {
+	return get[Sent](ctx, c, "reply", api.ReplyRequest{FormRef: refTo(to), All: true, Post: p})
+}
+
 // Reply sends a message, as Send does, to the other party of one.
 func (c *Client) Reply(ctx context.Context, to ID, p Post) (Sent, error) {
 	return get[Sent](ctx, c, "reply", api.ReplyRequest{FormRef: refTo(to), Post: p})

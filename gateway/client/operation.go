@@ -22,7 +22,7 @@ func repeats(operation string, body []byte) bool {
 		MessageID string `json:"messageId"`
 	}
 	switch operation {
-	case "form", "request", "approve", "send", "reply", "decide_many":
+	case "form", "request", "approve", "send", "reply", "post", "decide_many", "invoke":
 		return mux.Read(body, &keyed) == nil && keyed.Key != ""
 	case "send_agent_message":
 		return mux.Read(body, &keyed) == nil && keyed.MessageID != ""

@@ -298,8 +298,8 @@ func TestTypeScriptFollowAgentsSurvivesRestart(t *testing.T) {
 	if len(told) != len(prompted)+queued+4 || told[len(told)-1] != "upsert end idle" {
 		t.Errorf("it was told %q", told)
 	}
-	if n := pass.begunOf("follow_agents"); n < 2 {
-		t.Errorf("it followed %d times over a connection for many calls", n)
+	if pass.begunOf("follow_agents") == 0 { // once more if the node was back when a connection was tried, and by HTTP for a while if it came back just after
+		t.Error("it did not follow over a connection for many calls")
 	}
 }
 

@@ -1,11 +1,14 @@
 package coding
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -13,9 +16,11 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/gateway/sanitize"
 	"parley/mailbox"
 )
 
@@ -26,18 +31,50 @@ const (
 	maxName    = 40     // characters of a name in a notice
 	maxRead    = 24_000 // characters of texts in one result of read_mail
 	maxOneRead = 8_000  // of one text in it
-	tokenBytes = 8
+	maxCut     = 8_000  // bytes of a whole result, for a program that cuts longer ones
+	maxOneCut  = 5_000  // bytes of one text in that
+
+	maxEnvelope = 100 // bytes of a result without messages
+	tokenBytes  = 8
 
 	writtenWithin = 30 * time.Second // of a text: the time in which it is in the transcript, which is written behind
 )
 
-// boxes returns the mailboxes that a session reads: its own and, if it was active last, that of its address.
-func (l *Sessions) boxes(s *session) []*actors.Agent {
-	boxes := []*actors.Agent{l.agent(s.agent)}
-	if l.latest(s) {
-		boxes = append(boxes, l.agent(s.address))
+// box is a mailbox that a session reads. Of one with all, each reader is offered all mail.
+type box struct {
+	*actors.Agent
+	all bool
+}
+
+// boxes returns the mailboxes that a session reads: its own and, if it was active last or each session has all mail, that of its
+// address.
+func (l *Sessions) boxes(ctx context.Context, s *session) ([]box, error) {
+	boxes := []box{{Agent: l.agent(s.agent)}}
+	set, err := actors.AttentionOf(ctx, l.agent(s.address))
+	if err != nil {
+		return nil, err
 	}
-	return boxes
+	if set.AllSessions {
+		if err := actors.OfferToEach(ctx, l.agent(s.address), l.readers(s.address)); err != nil {
+			return nil, err
+		}
+	}
+	if set.AllSessions || l.latest(s) {
+		boxes = append(boxes, box{l.agent(s.address), set.AllSessions})
+	}
+	return boxes, nil
+}
+
+// readers returns the agents of the living sessions of an address.
+func (l *Sessions) readers(address capabilities.ID) (ids []capabilities.ID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.living {
+		if s.address == address {
+			ids = append(ids, s.agent)
+		}
+	}
+	return ids
 }
 
 // Carry performs what a hook asks about the mail of the session of an agent: it notes what was shown, and returns what the
@@ -67,33 +104,43 @@ func (l *Sessions) Carry(ctx context.Context, agent capabilities.ID, m api.MailM
 			return nil, err
 		}
 	}
-	if (loses(m) || m.Moment == api.MomentEnd) && len(got.Offers) > 0 && !m.Looked {
-		got.Again = true // what the conversation has lost is offered again with the rest, or to others
+	if m.Moment == api.MomentIdle && works && !m.Idle {
+		return got, nil // it asks by itself when it stops
+	}
+	repeats := m.Moment == api.MomentStop || m.Moment == api.MomentIdle
+	if (loses(m) || m.Moment == api.MomentEnd || repeats && mayRepeat(offers)) && len(got.Offers) > 0 && !m.Looked {
+		got.Again = true // what the conversation has lost is offered again with the rest, or to others; what came to nothing is said again
 		return got, nil
 	}
-	var least parley.Priority
-	switch m.Moment {
-	case api.MomentStart, api.MomentPrompt:
-		least = events.Low
-	case api.MomentStop:
-		least = events.Normal
-	case api.MomentIdle:
-		if works && !m.Idle {
-			return got, nil // it asks by itself when it stops
-		}
-		least = events.Normal
-	case api.MomentCalls:
-		least = events.Urgent
-	default:
+	set, err := actors.AttentionOf(ctx, l.agent(s.address))
+	if err != nil {
+		return nil, err
+	}
+	comes, ok := coming(m.Moment, set)
+	if !ok {
 		return got, nil
 	}
-	if got.Notice, err = l.claim(ctx, s, m.Moment, least); err != nil {
+	if got.Notice, err = l.claim(ctx, s, m, p, comes); err != nil {
 		return nil, err
 	}
 	if got.Notice != "" && (m.Moment == api.MomentStop || m.Moment == api.MomentIdle) {
 		l.with(func() { s.works = true }) // the notice goes on with the turn, or begins one
 	}
 	return got, nil
+}
+
+// coming returns what reports of a priority whether it comes at a moment, by what the reader has set. It reports false where nothing
+// does.
+func coming(moment string, set view.Attention) (comes func(parley.Priority) bool, ok bool) {
+	switch moment {
+	case api.MomentStart, api.MomentPrompt: // somebody is there, and begins a turn
+		return func(parley.Priority) bool { return true }, true
+	case api.MomentStop, api.MomentIdle:
+		return func(p parley.Priority) bool { return p != events.Low }, !set.IsQuiet
+	case api.MomentCalls:
+		return func(p parley.Priority) bool { return parley.MayInterrupt(set.Interruptions, p) }, !set.IsQuiet
+	}
+	return nil, false
 }
 
 // loses reports whether a conversation may have lost what it had: it was resumed, or begun anew.
@@ -193,18 +240,104 @@ func newToken() string {
 	return hex.EncodeToString(secret)
 }
 
-// claim offers a session the mail of at least a priority, and returns the notice of it: "" if there is none.
-func (l *Sessions) claim(ctx context.Context, s *session, moment string, least parley.Priority) (string, error) {
+// mayRepeat reports whether the notice of some offers may be given again, if nothing came of it.
+func mayRepeat(offers []mailbox.Offer) bool {
+	return slices.ContainsFunc(offers, func(o mailbox.Offer) bool { return o.Repeats < mailbox.MaxRepeats })
+}
+
+// ignoredFor is how long an idle session was told of mail before that comes again: nobody has begun a turn with the notice.
+const ignoredFor = 30 * time.Second
+
+// ignored returns the messages of an offer that a session has not read, if their notice has come to nothing: the model has
+// stopped, or nobody had it begin. Kept are texts that are in its conversation.
+func ignored(l *Sessions, s *session, box capabilities.ID, o mailbox.Offer, stopped bool, kept []api.Mark) []uint64 {
+	if o.Repeats >= mailbox.MaxRepeats || !stopped && time.Since(o.At.Std()) < ignoredFor {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(o.Numbers), func(number uint64) (known bool) {
+		l.with(func() { _, known = s.read[place{box, number}] })
+		return known || slices.Contains(kept, api.Mark{Token: o.Token, Number: number})
+	})
+}
+
+// repeat gives the notices again that have come to nothing.
+func repeat(ctx context.Context, l *Sessions, s *session, m api.MailMoment, p api.Proof, n *notice) error {
+	if m.Moment != api.MomentStop && m.Moment != api.MomentIdle || !m.Looked {
+		return nil
+	}
+	for _, id := range []capabilities.ID{s.agent, s.address} {
+		box := l.agent(id)
+		offers, err := box.Offers(ctx, s.agent)
+		if err != nil {
+			return err
+		}
+		for _, o := range offers {
+			numbers := ignored(l, s, id, o, m.Moment == api.MomentStop, p.Kept)
+			if len(numbers) == 0 {
+				continue
+			}
+			again, err := actors.RepeatNotice(ctx, box, mailbox.RepeatNotice{Reader: s.agent, Token: o.Token, Moment: m.Moment})
+			if err != nil {
+				return err
+			}
+			if !again {
+				continue
+			}
+			n.again = true
+			for _, number := range numbers {
+				message, err := box.Message(ctx, capabilities.FormNumber(number))
+				if err != nil {
+					return err
+				}
+				if err := tell(ctx, l, s, id, n, message); err != nil {
+					return err
+				}
+			}
+			if err := head(ctx, l, id, n, numbers, o.Token); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// head adds what a notice says of an offer.
+func head(ctx context.Context, l *Sessions, box capabilities.ID, n *notice, numbers []uint64, token string) error {
+	name, err := nameOf(ctx, l, box)
+	if err == nil {
+		n.heads = append(n.heads, fmt.Sprintf("%s:%s:%s", noticeName(name), numbersText(numbers), token))
+	}
+	return err
+}
+
+// tell adds what a notice says of a message.
+func tell(ctx context.Context, l *Sessions, s *session, box capabilities.ID, n *notice, m view.Message) error {
+	from, _, err := knownAs(ctx, l, m.From)
+	if err == nil {
+		n.add(from, numberText(s, box, m.Number), m.AnswerNeeded, m.Priority)
+	}
+	return err
+}
+
+// claim offers a session the mail that comes at a moment, and returns the notice of it: "" if there is none.
+func (l *Sessions) claim(ctx context.Context, s *session, m api.MailMoment, p api.Proof, comes func(parley.Priority) bool) (string, error) {
 	var n notice
-	for _, box := range l.boxes(s) {
+	if err := repeat(ctx, l, s, m, p, &n); err != nil {
+		return "", err
+	}
+	boxes, err := l.boxes(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	for _, box := range boxes {
 		waiting, _, err := box.Unoffered(ctx, s.agent, maxNotice)
 		if err != nil {
 			return "", err
 		}
 		token := newToken()
-		offer := mailbox.OfferMessages{Reader: s.agent, Token: token, Moment: moment}
+		offer := mailbox.OfferMessages{Reader: s.agent, Token: token, Moment: m.Moment, All: box.all}
 		for _, m := range waiting {
-			if m.Priority.Rank() <= least.Rank() {
+			if comes(m.Priority) {
 				offer.Numbers = append(offer.Numbers, m.Number)
 			}
 		}
@@ -217,20 +350,16 @@ func (l *Sessions) claim(ctx context.Context, s *session, moment string, least p
 		if len(offer.Numbers) == 0 {
 			continue
 		}
-		name, err := nameOf(ctx, l, box.ID())
-		if err != nil {
+		if err := head(ctx, l, box.ID(), &n, offer.Numbers, token); err != nil {
 			return "", err
 		}
-		n.heads = append(n.heads, fmt.Sprintf("%s:%s:%s", noticeName(name), numbersText(offer.Numbers), token))
 		for _, m := range waiting {
 			if !slices.Contains(offer.Numbers, m.Number) {
 				continue
 			}
-			from, _, err := knownAs(ctx, l, m.From)
-			if err != nil {
+			if err := tell(ctx, l, s, box.ID(), &n, m); err != nil {
 				return "", err
 			}
-			n.add(from, numberText(s, box.ID(), m.Number), m.AnswerNeeded, m.Priority)
 		}
 	}
 	return n.String(), nil
@@ -241,6 +370,7 @@ type notice struct {
 	heads []string
 	items []string
 	count int
+	again bool // some of it was said before
 }
 
 func (n *notice) add(from, number string, wanted bool, priority parley.Priority) {
@@ -263,9 +393,13 @@ func (n *notice) String() string {
 	if n.count == 0 {
 		return ""
 	}
-	what, they := "1 new message", "It is"
+	kind := "new"
+	if n.again {
+		kind = "unread"
+	}
+	what, they := "1 "+kind+" message", "It is"
 	if n.count > 1 {
-		what, they = fmt.Sprintf("%d new messages", n.count), "They are"
+		what, they = fmt.Sprintf("%d %s messages", n.count, kind), "They are"
 	}
 	items := n.items
 	if more := n.count - len(items); more > 0 {
@@ -317,6 +451,12 @@ func numbersText(numbers []uint64) string {
 // ofAddress stands before the numbers of the address's messages where a session reads them.
 const ofAddress = "a"
 
+// numberOf returns the number of a message in its mailbox.
+func numberOf(m api.ReadMail) uint64 {
+	n, _ := strconv.ParseUint(strings.TrimPrefix(m.Number, ofAddress), 10, 64) // numberText wrote it
+	return n
+}
+
 // numberText returns the number of a message as a session reads it.
 func numberText(s *session, box capabilities.ID, n uint64) string {
 	if box == s.address {
@@ -356,23 +496,108 @@ func (l *Sessions) Read(ctx context.Context, agent *actors.Agent, r api.ReadMail
 		return l.readOne(ctx, s, r)
 	}
 	reader := reading{l: l, s: s, left: maxRead}
-	boxes := []*actors.Agent{l.agent(s.agent)}
+	if s.cuts() {
+		reader.left = maxCut - maxEnvelope
+	}
+	boxes := []box{{Agent: l.agent(s.agent)}}
 	if !s.address.IsZero() {
-		boxes = l.boxes(s)
+		if boxes, err = l.boxes(ctx, s); err != nil {
+			return resp, err
+		}
 		if len(boxes) == 1 { // what it was told of is its own to read
-			boxes = append(boxes, l.agent(s.address))
+			boxes = append(boxes, box{Agent: l.agent(s.address)})
 			reader.only = true
 		}
 	}
 	for i, box := range boxes {
+		first := len(reader.got.Mail)
 		if err := reader.readBox(ctx, box, i == 1 && reader.only); err != nil {
 			return resp, err
 		}
+		slices.SortStableFunc(reader.got.Mail[first:], func(a, b api.ReadMail) int { // what came back may be older than what was told of
+			return cmp.Compare(numberOf(a), numberOf(b))
+		})
 	}
 	slices.SortStableFunc(reader.got.Mail, func(a, b api.ReadMail) int {
 		return parley.Priority(a.Priority).Rank() - parley.Priority(b.Priority).Rank()
 	})
 	return reader.got, nil
+}
+
+// Await is Read, but it waits until something is unread. It ends with the error of ctx.
+func Await(ctx context.Context, l *Sessions, agent *actors.Agent, r api.ReadMailRequest) (resp api.ReadMailResponse, err error) {
+	changed := make(chan struct{}, 1)
+	notice := func() {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	}
+	for _, box := range readBy(l, agent) {
+		defer box.Mail().Watch(notice)()
+	}
+	for {
+		if resp, err = l.Read(ctx, agent, r); err != nil || len(resp.Mail) > 0 {
+			return resp, err
+		}
+		select {
+		case <-ctx.Done():
+			return resp, ctx.Err()
+		case <-changed:
+		}
+	}
+}
+
+// cuts reports whether the program of a session shows its model only a part of a long result: then no text of it is known to be
+// shown.
+func (s *session) cuts() bool { return s.program == "codex" }
+
+// sizeOf returns how many bytes a value takes in a result, where what does not show itself is escaped.
+func sizeOf(value any) int {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return maxCut
+	}
+	return len(sanitize.JSON(text))
+}
+
+// readBy returns the mailboxes that an agent reads.
+func readBy(l *Sessions, agent *actors.Agent) []*actors.Agent {
+	if s := l.of(agent.ID()); s != nil {
+		return []*actors.Agent{l.agent(s.agent), l.agent(s.address)}
+	}
+	return []*actors.Agent{agent}
+}
+
+// Count returns how much an agent has not read, and whether hooks tell it of that.
+func Count(ctx context.Context, l *Sessions, agent *actors.Agent) (resp api.ReadMailResponse, err error) {
+	resp.Mail = []api.ReadMail{}
+	s := l.of(agent.ID())
+	if resp.Hooked = s != nil; !resp.Hooked {
+		set, err := actors.AttentionOf(ctx, agent)
+		if err != nil {
+			return resp, err
+		}
+		resp.Quiet = set.IsQuiet
+		_, resp.Unread, err = agent.Unoffered(ctx, agent.ID(), 0)
+		return resp, err
+	}
+	boxes, err := l.boxes(ctx, s)
+	if err != nil {
+		return resp, err
+	}
+	for _, box := range boxes {
+		_, all, err := box.Unoffered(ctx, s.agent, 0)
+		if err != nil {
+			return resp, err
+		}
+		resp.Unread += all
+	}
+	offers, err := l.offers(ctx, s)
+	for _, o := range offers {
+		resp.Unread += len(o.Numbers)
+	}
+	return resp, err
 }
 
 // reading is one call of read_mail.
@@ -385,7 +610,7 @@ type reading struct {
 }
 
 // readBox adds the unread mail of a mailbox: what the session was offered, and then the rest, unless offered is true.
-func (r *reading) readBox(ctx context.Context, box *actors.Agent, offered bool) error {
+func (r *reading) readBox(ctx context.Context, box box, offered bool) error {
 	var known []mailbox.Offer
 	if !r.s.address.IsZero() { // of an agent without sessions nothing is seen: what it was given once it has
 		var err error
@@ -395,7 +620,7 @@ func (r *reading) readBox(ctx context.Context, box *actors.Agent, offered bool) 
 	}
 	for _, o := range known {
 		for _, n := range o.Numbers {
-			if err := r.add(ctx, box, n, o.Token); err != nil {
+			if err := r.add(ctx, box.Agent, n, o.Token); err != nil {
 				return err
 			}
 		}
@@ -407,7 +632,7 @@ func (r *reading) readBox(ctx context.Context, box *actors.Agent, offered bool) 
 	if err != nil {
 		return err
 	}
-	offer := mailbox.OfferMessages{Reader: r.s.agent, Token: newToken(), Moment: "read_mail"}
+	offer := mailbox.OfferMessages{Reader: r.s.agent, Token: newToken(), Moment: "read_mail", All: box.all}
 	room := r.left
 	for _, m := range waiting {
 		if room <= 0 {
@@ -423,7 +648,7 @@ func (r *reading) readBox(ctx context.Context, box *actors.Agent, offered bool) 
 	}
 	r.got.More += max(0, all-len(offer.Numbers))
 	for _, n := range offer.Numbers {
-		if err := r.add(ctx, box, n, offer.Token); err != nil {
+		if err := r.add(ctx, box.Agent, n, offer.Token); err != nil {
 			return err
 		}
 	}
@@ -446,7 +671,15 @@ func (r *reading) add(ctx context.Context, box *actors.Agent, n uint64, token st
 		return err
 	}
 	m.Mark = fmt.Sprintf("%s:%d", token, n)
-	r.left -= len(m.Text) + len(m.Subject)
+	size := len(m.Text) + len(m.Subject)
+	if r.s.cuts() {
+		if size = sizeOf(m) + 1; size > r.left && len(r.got.Mail) > 0 {
+			r.left = 0
+			r.got.More++
+			return nil
+		}
+	}
+	r.left -= size
 	r.got.Mail = append(r.got.Mail, m)
 	r.l.with(func() { r.s.read[at] = time.Now() })
 	return nil
@@ -478,16 +711,32 @@ func readable(ctx context.Context, l *Sessions, s *session, box *actors.Agent, n
 		return api.ReadMail{}, err
 	}
 	got := api.ReadMail{
-		Number: numberText(s, box.ID(), n), Type: m.Type, Date: m.Date, Subject: m.Title, Text: m.Text + m.Description,
+		Number: numberText(s, box.ID(), n), Type: m.Type, Date: m.Date, Subject: cmp.Or(m.Subject, m.Title), Text: m.Text + m.Description,
 		Priority: string(m.Priority), Wanted: m.AnswerNeeded,
 	}
 	if got.From, got.Known, err = knownAs(ctx, l, m.From); err != nil {
 		return got, err
 	}
+	if len(m.Recipients) > 0 {
+		got.AlsoTo = view.RecipientWords(m.Recipients, len(m.Recipients), func(r view.Recipient) string {
+			if r.Name == "" && r.Said != "" {
+				return parley.Quoted(r.Said, 80)
+			}
+			return r.Name
+		})
+	}
+	if !m.Author.IsZero() {
+		if got.Author, _, err = knownAs(ctx, l, m.Author); err != nil {
+			return got, err
+		}
+	}
 	if box.ID() == s.address {
 		if got.To, err = nameOf(ctx, l, s.address); err != nil {
 			return got, err
 		}
+	}
+	for _, f := range m.Files {
+		got.Files = append(got.Files, f.Name)
 	}
 	if m.ReplyNumber != nil {
 		got.ReplyTo = numberText(s, box.ID(), *m.ReplyNumber)
@@ -495,6 +744,9 @@ func readable(ctx context.Context, l *Sessions, s *session, box *actors.Agent, n
 	runes := []rune(got.Text)
 	from = min(max(from, 0), len(runes))
 	end := min(from+maxOneRead, len(runes))
+	if s.cuts() {
+		end = from + sort.Search(end-from, func(n int) bool { return sizeOf(string(runes[from:from+n+1])) > maxOneCut })
+	}
 	if got.Text = string(runes[from:end]); end < len(runes) {
 		got.ReadOn = end
 	}

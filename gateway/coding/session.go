@@ -15,6 +15,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/gateway/people"
 	"parley/mailbox"
 )
 
@@ -36,12 +37,15 @@ type Sessions struct {
 type session struct {
 	agent, address capabilities.ID
 	id             string          // the coding agent's
+	program        string          // that is the coding agent, as hooks name it; "" if it is not known
 	process        runtime.Process // zero for one that is not known
 
 	active time.Time           // when a hook came last
 	works  bool                // a turn is under way
 	wakes  bool                // a change of its wake file is noticed
-	woken  time.Time           // when that was changed last
+	woken  time.Time           // when that was changed last, or a waiter was told
+	waits  int                 // waiters that are told when it is to be woken
+	nudge  chan struct{}       // tells one of them; has room for one
 	seen   uint64              // the mail that it was changed for
 	read   map[place]time.Time // when read_mail returned a text that is not known to be shown
 	stops  []func()            // of the watches of its mail
@@ -163,9 +167,14 @@ func (l *Sessions) open(ctx context.Context, address capabilities.ID) error {
 	if err != nil {
 		return err
 	}
+	status, err := l.agent(address).Status(ctx)
+	if err != nil {
+		return err
+	}
+	program := status.Labels[people.LabelProgram]
 	for _, s := range all {
 		if s.IsLiving() {
-			l.takeUp(address, s.Agent, s.Session, runtime.Process(s.Process), s.Began.Std())
+			l.takeUp(address, s.Agent, s.Session, program, runtime.Process(s.Process), s.Began.Std())
 		}
 	}
 	l.with(func() { l.addresses[address] = true })
@@ -173,14 +182,18 @@ func (l *Sessions) open(ctx context.Context, address capabilities.ID) error {
 }
 
 // takeUp has a session be among the living, and watches its mail.
-func (l *Sessions) takeUp(address, agent capabilities.ID, id string, p runtime.Process, active time.Time) *session {
+func (l *Sessions) takeUp(address, agent capabilities.ID, id, program string, p runtime.Process, active time.Time) *session {
 	l.mu.Lock()
 	s, known := l.living[agent]
 	if !known {
-		s = &session{agent: agent, address: address, read: map[place]time.Time{}}
+		s = &session{agent: agent, address: address, read: map[place]time.Time{}, nudge: make(chan struct{}, 1)}
+		s.wakes = hasWakeFile(l, s) // of before a restart of the node
 		l.living[agent] = s
 	}
-	s.id, s.process, s.active = id, p, active
+	if s.process != p {
+		s.outlived()
+	}
+	s.id, s.program, s.process, s.active = id, program, p, active
 	l.mu.Unlock()
 	if !known {
 		for _, box := range []capabilities.ID{agent, address} {
@@ -247,11 +260,13 @@ func (l *Sessions) session(ctx context.Context, address *actors.Agent, name stri
 			*s = nil
 		}
 	}
-	begins := r.Mail != nil && r.Mail.Moment == api.MomentStart
+	begins, ends := r.Mail != nil && r.Mail.Moment == api.MomentStart, r.Mail != nil && r.Mail.Moment == api.MomentEnd
+	// The hook of the start may have been lost. The one before a clear is the last to say which session the process was in.
+	clears := ends && r.Mail.Source == "clear" && r.Single && here == nil && p.PID != 0
 	switch {
 	case named != nil && (named.process == p || p.PID == 0): // who cannot be told moves nothing
 		return named.agent, nil
-	case r.Session == "" || r.Server || r.Mail != nil && r.Mail.Moment == api.MomentEnd: // it is of one that others begin
+	case r.Session == "" || r.Server || ends && !clears: // it is of one that others begin
 		if s := cmp.Or(here, named); s != nil {
 			return s.agent, nil
 		}
@@ -263,9 +278,14 @@ func (l *Sessions) session(ctx context.Context, address *actors.Agent, name stri
 	}
 	c := mailbox.StartSession{Session: r.Session, Process: events.SessionProcess(p)}
 	i := slices.IndexFunc(all, func(s mailbox.Session) bool { return s.Session == r.Session })
+	if i < 0 { // after a clear and a kill, the conversation of before is all that can be resumed
+		i = slices.IndexFunc(all, func(s mailbox.Session) bool { return s.Former == r.Session && !s.IsLiving() })
+	}
 	switch {
 	case i >= 0:
 		c.Agent = all[i].Agent
+	case ends:
+		return none, nil
 	case here != nil && r.Single && (!begins || r.Mail.Source == "clear"): // it goes on under another ID
 		c.Agent = here.agent
 	default:
@@ -281,7 +301,7 @@ func (l *Sessions) session(ctx context.Context, address *actors.Agent, name stri
 			return none, err
 		}
 	}
-	l.takeUp(address.ID(), c.Agent, c.Session, p, time.Now())
+	l.takeUp(address.ID(), c.Agent, c.Session, r.Program, p, time.Now())
 	return c.Agent, nil
 }
 
@@ -301,10 +321,10 @@ func (l *Sessions) make(ctx context.Context, address *actors.Agent, name string,
 	for n := 1; ; n++ {
 		wanted := actors.NewAgent{
 			Kind: events.Guest, Name: fmt.Sprintf("%s-%d", name, n), Title: fmt.Sprintf("%s · %d", title, n), Of: address.ID(),
-			Labels: map[string]string{LabelKind: sessionKind, LabelProgram: status.Labels[LabelProgram], LabelFolder: status.Labels[LabelFolder]},
+			Labels: map[string]string{people.LabelKind: people.CodingSession, people.LabelProgram: status.Labels[people.LabelProgram], people.LabelFolder: status.Labels[people.LabelFolder]},
 		}
-		if wanted.Labels[LabelFolder] == "" { // a guest that was named
-			wanted.Labels = map[string]string{LabelKind: sessionKind}
+		if wanted.Labels[people.LabelFolder] == "" { // a guest that was named
+			wanted.Labels = map[string]string{people.LabelKind: people.CodingSession}
 		}
 		made, err := l.node.Host().Make(ctx, wanted)
 		if err == nil {
@@ -332,16 +352,6 @@ func orphan(ctx context.Context, l *Sessions, name string, address capabilities.
 	}
 	return agent
 }
-
-// Labels of a folder's guest, and of its sessions.
-const (
-	LabelKind    = "kind"
-	LabelProgram = "program"
-	LabelFolder  = "folder"
-)
-
-// sessionKind is the label of the agent of a session.
-const sessionKind = "coding-session"
 
 // nameOf returns the name under which the host holds the agent of a session.
 func nameOf(ctx context.Context, l *Sessions, id capabilities.ID) (string, error) {
@@ -464,3 +474,10 @@ func (l *Sessions) Agent(of runtime.Owner) *actors.Agent {
 
 // Has reports whether an agent is that of a living session.
 func (l *Sessions) Has(agent capabilities.ID) bool { return l.of(agent) != nil }
+
+// outlived notes that the process is gone which read_mail has returned texts to: what is not in the transcript by now never will be.
+func (s *session) outlived() {
+	for at := range s.read {
+		s.read[at] = time.Time{}
+	}
+}

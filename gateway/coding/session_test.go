@@ -2,10 +2,12 @@ package coding
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/gateway/sanitize"
 	"parley/mailbox"
 )
 
@@ -69,6 +72,23 @@ func (f *folderTest) carry(agent capabilities.ID, m api.MailMoment, p api.Proof)
 		f.Fatal(err)
 	}
 	return *got
+}
+
+// notice returns what a hook carries whose transcript has all texts that the session was offered.
+func (f *folderTest) notice(agent capabilities.ID, m api.MailMoment) string {
+	f.Helper()
+	got := f.carry(agent, m, api.Proof{})
+	if got.Again {
+		p := api.Proof{Read: true}
+		for _, o := range got.Offers {
+			for _, n := range o.Numbers {
+				p.Kept = append(p.Kept, api.Mark{Token: o.Token, Number: n})
+			}
+		}
+		m.Looked = true
+		got = f.carry(agent, m, p)
+	}
+	return got.Notice
 }
 
 func (f *folderTest) read(agent capabilities.ID) []api.ReadMail {
@@ -162,15 +182,15 @@ func TestNoticeComesAtItsMoment(t *testing.T) {
 	for _, want := range []struct{ moment, has string }{
 		{api.MomentCalls, "(#a0, urgent)"}, {api.MomentCalls, ""}, {api.MomentStop, "(#1)"}, {api.MomentStop, ""}, {api.MomentPrompt, "(#0)"}, {api.MomentPrompt, ""},
 	} {
-		if got := f.carry(one, api.MailMoment{Moment: want.moment}, api.Proof{}).Notice; !strings.Contains(got, want.has) || (got == "") != (want.has == "") {
+		if got := f.notice(one, api.MailMoment{Moment: want.moment}); !strings.Contains(got, want.has) || (got == "") != (want.has == "") {
 			t.Errorf("%s: %q, wanted %q", want.moment, got, want.has)
 		}
 	}
 	f.send("shop-1", "while it works", "")
-	if got := f.carry(one, api.MailMoment{Moment: api.MomentIdle}, api.Proof{}).Notice; got != "" {
+	if got := f.notice(one, api.MailMoment{Moment: api.MomentIdle}); got != "" {
 		t.Errorf("a session that works is woken: %q", got)
 	}
-	if got := f.carry(one, api.MailMoment{Moment: api.MomentIdle, Idle: true}, api.Proof{}).Notice; got == "" {
+	if got := f.notice(one, api.MailMoment{Moment: api.MomentIdle, Idle: true}); got == "" {
 		t.Error("one that was interrupted is not")
 	}
 	if got := f.read(one); len(got) != 4 || got[0].Text != "urgent" || got[0].Number != "a0" || got[0].To != "shop" || got[0].Known != "host" {
@@ -189,10 +209,10 @@ func TestAddressMailIsOfTheLastActive(t *testing.T) {
 	two, _ := f.enter("b", runtime.Process{PID: 1, Start: "x"}, api.MomentStart, "startup")
 	f.send("shop", "for one of you", "")
 	stop := api.MailMoment{Moment: api.MomentStop}
-	if got := f.carry(one, stop, api.Proof{}).Notice; got != "" {
+	if got := f.notice(one, stop); got != "" {
 		t.Errorf("the earlier one is told: %q", got)
 	}
-	if got := f.carry(two, stop, api.Proof{}).Notice; !strings.HasPrefix(got, "Parley shop:0:") {
+	if got := f.notice(two, stop); !strings.HasPrefix(got, "Parley shop:0:") {
 		t.Errorf("the later one is told: %q", got)
 	}
 	if got := f.read(one); len(got) != 0 {
@@ -205,7 +225,7 @@ func TestAddressMailIsOfTheLastActive(t *testing.T) {
 	if err := f.all.End(t.Context(), two); err != nil {
 		t.Fatal(err)
 	}
-	if got := f.carry(one, stop, api.Proof{}).Notice; !strings.HasPrefix(got, "Parley shop:0:") {
+	if got := f.notice(one, stop); !strings.HasPrefix(got, "Parley shop:0:") {
 		t.Errorf("what the other was not shown does not return: %q", got)
 	}
 }
@@ -217,7 +237,7 @@ func TestResumeOffersAgain(t *testing.T) {
 	one, _ := f.enter("a", f.self, api.MomentStart, "startup")
 	f.send("shop-1", "first", "")
 	stop, resume := api.MailMoment{Moment: api.MomentStop}, api.MailMoment{Moment: api.MomentStart, Source: "resume"}
-	if f.carry(one, stop, api.Proof{}).Notice == "" {
+	if f.notice(one, stop) == "" {
 		t.Fatal("there is no notice")
 	}
 	first := f.carry(one, resume, api.Proof{})
@@ -226,7 +246,7 @@ func TestResumeOffersAgain(t *testing.T) {
 	}
 	looked := resume
 	looked.Looked = true
-	if got := f.carry(one, looked, api.Proof{}).Notice; got != "" { // the transcript could not be read
+	if got := f.notice(one, looked); got != "" { // the transcript could not be read
 		t.Errorf("what may be there is offered again: %q", got)
 	}
 	if got := f.carry(one, looked, api.Proof{Read: true}).Notice; got != "" { // its notice is there
@@ -267,7 +287,7 @@ func TestNoticeIsParleysAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := f.carry(one, api.MailMoment{Moment: api.MomentStop}, api.Proof{}).Notice
+	got := f.notice(one, api.MailMoment{Moment: api.MomentStop})
 	const shape = "Parley shop-1:0-4:"
 	if !strings.HasPrefix(got, shape) || strings.ContainsAny(got, "\n\r\x1b\u202e<>") || strings.Contains(got, "rm -rf") || strings.Contains(got, "Ignore") || strings.Count(got, "Parley ") != 1 {
 		t.Errorf("%q", got)
@@ -278,7 +298,7 @@ func TestNoticeIsParleysAlone(t *testing.T) {
 	for i := range 40 {
 		f.send("shop-1", strings.Repeat("many words ", i), "")
 	}
-	if got := f.carry(one, api.MailMoment{Moment: api.MomentStop}, api.Proof{}).Notice; !strings.Contains(got, "40 new messages: ") || !strings.Contains(got, ", 35 more. ") || len(got) > 400 {
+	if got := f.notice(one, api.MailMoment{Moment: api.MomentStop}); !strings.Contains(got, "40 new messages: ") || !strings.Contains(got, ", 35 more. ") || len(got) > 400 {
 		t.Errorf("%q", got)
 	}
 	long := strings.Repeat("é", maxOneRead+10)
@@ -325,5 +345,315 @@ func TestMailWithoutASessionIsReadOnce(t *testing.T) {
 	sent, err := f.node.Host().Message(t.Context(), capabilities.FormNumber(0))
 	if err != nil || sent.State != events.Offered {
 		t.Errorf("%s, %v", sent.State, err)
+	}
+}
+
+// TestIgnoredNoticeComesAgain has a model stop without reading: the notice comes again twice, also where the node has restarted
+// meanwhile. What is in the conversation, or was read a moment ago, does not.
+func TestIgnoredNoticeComesAgain(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	one, _ := f.enter("a", f.self, api.MomentStart, "startup")
+	f.send("shop-1", "the words", "")
+	first := f.carry(one, api.MailMoment{Moment: api.MomentPrompt}, api.Proof{})
+	if !strings.Contains(first.Notice, "1 new message: host (#0)") {
+		t.Fatalf("%q", first.Notice)
+	}
+	stop := func(p api.Proof) api.Carried {
+		t.Helper()
+		looks := f.carry(one, api.MailMoment{Moment: api.MomentStop}, api.Proof{})
+		if !looks.Again {
+			return looks
+		}
+		return f.carry(one, api.MailMoment{Moment: api.MomentStop, Looked: true}, p)
+	}
+	again := stop(api.Proof{Read: true})
+	if want := strings.Replace(first.Notice, "1 new message", "1 unread message", 1); again.Notice != want {
+		t.Errorf("the notice was %q, and is %q", want, again.Notice)
+	}
+	offers, err := actors.AgentOf(f.node, one).Offers(t.Context(), one)
+	if err != nil || len(offers) != 1 {
+		t.Fatal(offers, err)
+	}
+	mark := api.Mark{Token: offers[0].Token, Number: 0}
+	if got := stop(api.Proof{Read: true, Kept: []api.Mark{mark}}); got.Notice != "" {
+		t.Errorf("the text is in the conversation, and the notice comes again: %q", got.Notice)
+	}
+	restarted := New(f.node, slog.New(slog.DiscardHandler), "")
+	f.all.close()
+	f.all = restarted
+	f.all.Open(f.address.ID())
+	if got := stop(api.Proof{Read: true}); got.Notice != again.Notice {
+		t.Errorf("the second time it is %q", got.Notice)
+	}
+	if got := stop(api.Proof{Read: true}); got.Notice != "" {
+		t.Errorf("it comes a third time: %q", got.Notice)
+	}
+	f.send("shop-1", "more words", "")
+	if got := stop(api.Proof{Read: true}); !strings.Contains(got.Notice, "#1") || strings.Contains(got.Notice, "#0") {
+		t.Errorf("new mail is %q", got.Notice)
+	}
+	f.read(one)
+	if got := stop(api.Proof{Read: true}); got.Notice != "" {
+		t.Errorf("what was read a moment ago comes again: %q", got.Notice)
+	}
+}
+
+// TestOldNoticeWakes has a session begin that nobody gives a prompt. Once the notice is old, its mail wakes the session, until it
+// was given twice more.
+func TestOldNoticeWakes(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	one, _ := f.enter("a", f.self, api.MomentStart, "startup")
+	f.send("shop-1", "the words", "low")
+	f.carry(one, api.MailMoment{Moment: api.MomentStart, Source: "startup", Wakes: true}, api.Proof{})
+	s, box := f.all.of(one), actors.AgentOf(f.node, one)
+	offers, err := box.Offers(t.Context(), one)
+	if err != nil || len(offers) != 1 {
+		t.Fatal(offers, err)
+	}
+	o := offers[0]
+	if got := ignored(f.all, s, one, o, false, nil); len(got) > 0 {
+		t.Errorf("a notice of now is ignored: %d", got)
+	}
+	o.At = capabilities.At(time.Now().Add(-2 * ignoredFor))
+	if got := ignored(f.all, s, one, o, false, nil); !slices.Equal(got, []uint64{0}) {
+		t.Errorf("of an old notice, these are ignored: %d", got)
+	}
+	if got := ignored(f.all, s, one, o, false, []api.Mark{{Token: o.Token, Number: 0}}); len(got) > 0 {
+		t.Errorf("what is in the conversation is ignored: %d", got)
+	}
+	if o.Repeats = mailbox.MaxRepeats; len(ignored(f.all, s, one, o, false, nil)) > 0 {
+		t.Error("a notice that was repeated is ignored")
+	}
+	again := New(f.node, slog.New(slog.DiscardHandler), f.all.wakes) // as after a restart
+	defer again.close()
+	again.Open(f.address.ID())
+	if !again.of(one).wakes {
+		t.Error("a session that can be woken cannot be once the node has restarted")
+	}
+}
+
+// TestResultIsWholeForCodex reads long texts, and such as grow where what does not show itself is escaped: a result stays below what
+// Codex shows its model whole, and all can be read.
+func TestResultIsWholeForCodex(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	one, _, err := f.all.Enter(t.Context(), f.address.ID(), "shop", api.Register{Session: "a", Single: true, Program: "codex"}, f.self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := []string{strings.Repeat("x", 20_000), strings.Repeat("\u200b", 3_000), "short", strings.Repeat("\"é\n", 2_000), "short too"}
+	for _, text := range texts {
+		f.send("shop-1", text, "")
+	}
+	got := make([]string, len(texts))
+	fits := func(r api.ReadMailResponse) {
+		t.Helper()
+		text, err := json.Marshal(r)
+		if n := len(sanitize.JSON(text)); err != nil || n > 8_500 {
+			t.Errorf("a result of %d bytes, %v", n, err)
+		}
+	}
+	agent := actors.AgentOf(f.node, one)
+	for more := true; more; {
+		r, err := f.all.Read(t.Context(), agent, api.ReadMailRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fits(r)
+		more = len(r.Mail) > 0
+		for _, m := range r.Mail {
+			n, err := strconv.Atoi(m.Number)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for got[n] = m.Text; m.ReadOn > 0; got[n] += m.Text {
+				rest, err := f.all.Read(t.Context(), agent, api.ReadMailRequest{Message: api.RefText(m.Number), From: m.ReadOn})
+				if err != nil || len(rest.Mail) != 1 || rest.Mail[0].Text == "" {
+					t.Fatal(rest, err)
+				}
+				fits(rest)
+				m = rest.Mail[0]
+			}
+		}
+	}
+	if !slices.Equal(got, texts) {
+		t.Error("what was read is not what was sent")
+	}
+}
+
+// set sets how mail reaches the sessions.
+func (f *folderTest) set(c mailbox.SetAttention) {
+	f.Helper()
+	if _, err := actors.SetAttention(f.Context(), f.address, c); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// TestQuietAndInterruptionsAreTheReaders has what a reader sets decide when mail comes.
+func TestQuietAndInterruptionsAreTheReaders(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	one, _ := f.enter("a", f.self, api.MomentStart, "startup")
+	f.set(mailbox.SetAttention{Quiet: new(parley.QuietAlways)})
+	f.send("shop-1", "urgent", events.Urgent)
+	f.send("shop", "normal", events.Normal)
+	for _, moment := range []string{api.MomentCalls, api.MomentStop, api.MomentIdle} {
+		if got := f.notice(one, api.MailMoment{Moment: moment, Idle: true}); got != "" {
+			t.Errorf("in a time of quiet, %s: %q", moment, got)
+		}
+	}
+	if newest, err := f.all.waits(t.Context(), f.all.of(one)); newest != 0 || err != nil {
+		t.Errorf("in a time of quiet a session is woken: %d, %v", newest, err)
+	}
+	if got := f.notice(one, api.MailMoment{Moment: api.MomentPrompt}); !strings.Contains(got, "2 new messages") {
+		t.Errorf("at a prompt: %q", got)
+	}
+
+	f.send("shop-1", "later", events.Normal)
+	f.set(mailbox.SetAttention{Quiet: new(parley.QuietNever), Interruptions: new("normal")})
+	if newest, err := f.all.waits(t.Context(), f.all.of(one)); newest == 0 || err != nil {
+		t.Errorf("after the quiet no session is woken: %v", err)
+	}
+	if got := f.notice(one, api.MailMoment{Moment: api.MomentCalls}); !strings.Contains(got, "(#1)") {
+		t.Errorf("in the middle of a turn: %q", got)
+	}
+	f.send("shop-1", "at once", events.Urgent)
+	set, err := actors.SetAttention(t.Context(), actors.AgentOf(f.node, one), mailbox.SetAttention{Interruptions: new(parley.NoInterruptions)})
+	if err != nil || set.Agent != f.address.ID() {
+		t.Errorf("what a session sets is its address's: %+v, %v", set, err)
+	}
+	if got := f.notice(one, api.MailMoment{Moment: api.MomentCalls}); got != "" {
+		t.Errorf("nothing may come in the middle of a turn: %q", got)
+	}
+	if got := f.notice(one, api.MailMoment{Moment: api.MomentStop}); !strings.Contains(got, "(#2, urgent)") {
+		t.Errorf("at its end: %q", got)
+	}
+}
+
+// TestEachSessionIsTold has a message to the address come to each of its sessions, once.
+func TestEachSessionIsTold(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	one, _ := f.enter("a", f.self, api.MomentStart, "startup")
+	two, _ := f.enter("b", runtime.Process{PID: f.self.PID, Start: "before"}, api.MomentStart, "startup")
+	f.set(mailbox.SetAttention{AllSessions: new(true)})
+	f.send("shop", "to all", events.Normal)
+	for _, session := range []capabilities.ID{one, two} {
+		if got := f.notice(session, api.MailMoment{Moment: api.MomentStop}); !strings.Contains(got, "1 new message: host (#a0)") {
+			t.Errorf("%q", got)
+		}
+		if got := f.read(session); len(got) != 1 || got[0].Text != "to all" {
+			t.Errorf("%+v", got)
+		}
+		if got := f.read(session); len(got) != 0 {
+			t.Errorf("it is read twice: %+v", got)
+		}
+	}
+	three, _ := f.enter("c", runtime.Process{PID: f.self.PID, Start: "other"}, api.MomentStart, "startup")
+	if got := f.read(three); len(got) != 0 {
+		t.Errorf("a session that starts later has what others read before: %+v", got)
+	}
+	f.set(mailbox.SetAttention{AllSessions: new(false)})
+	f.send("shop", "to one", events.Normal)
+	count := 0
+	for _, session := range []capabilities.ID{one, two, three} {
+		if f.notice(session, api.MailMoment{Moment: api.MomentStop}) != "" {
+			count++
+		}
+	}
+	if count != 1 {
+		t.Errorf("%d sessions are told", count)
+	}
+}
+
+// TestTextsOfKilledProcessAreReadAgain has a process be killed that had read mail and made no request with it, and its next one begin
+// without a word of the start: mail that comes after is not read before that.
+func TestTextsOfKilledProcessAreReadAgain(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	one, _ := f.enter("a", runtime.Process{PID: f.self.PID, Start: "before"}, api.MomentStart, "startup")
+	f.send("shop-1", "first", events.Normal)
+	if got := f.notice(one, api.MailMoment{Moment: api.MomentStop}); !strings.Contains(got, "(#0)") {
+		t.Fatalf("%q", got)
+	}
+	if got := f.read(one); len(got) != 1 {
+		t.Fatalf("%+v", got)
+	}
+	if again, _ := f.enter("a", f.self, api.MomentPrompt, ""); again != one { // the hook of the start was killed
+		t.Fatal("the session is another")
+	}
+	f.send("shop-1", "second", events.Normal)
+	f.carry(one, api.MailMoment{Moment: api.MomentProof}, api.Proof{Read: true}) // before the call of read_mail
+	if got := f.read(one); len(got) != 2 || got[0].Text != "first" || got[1].Text != "second" {
+		t.Errorf("%+v", got)
+	}
+	f.carry(one, api.MailMoment{Moment: api.MomentProof}, api.Proof{Read: true}) // which may be written behind
+	if got := f.read(one); len(got) != 0 {
+		t.Errorf("they are read twice: %+v", got)
+	}
+}
+
+// TestClearWithoutAWordOfTheStart kills the process of a session, and has the next one, whose hook of the resume never came, be cleared at
+// once: it is the same session, with its mail.
+func TestClearWithoutAWordOfTheStart(t *testing.T) {
+	t.Parallel()
+	for name, swept := range map[string]bool{"the session has ended": true, "it is not known yet that the process is gone": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFolder(t)
+			one, _ := f.enter("a", runtime.Process{PID: f.self.PID, Start: "before"}, api.MomentStart, "startup")
+			f.send("shop-1", "for the session", events.Normal)
+			if swept {
+				f.all.sweep(t.Context())
+			}
+			f.enter("a", f.self, api.MomentEnd, "clear")
+			if cleared, name := f.enter("b", f.self, api.MomentStart, "clear"); cleared != one {
+				t.Fatalf("the cleared session is another: %s", name)
+			}
+			if got := f.read(one); len(got) != 1 {
+				t.Errorf("%+v", got)
+			}
+			if none, _ := f.enter("unknown", runtime.Process{PID: 1, Start: "other"}, api.MomentEnd, "clear"); !none.IsZero() {
+				t.Error("the end of what nobody knows has made a session")
+			}
+		})
+	}
+}
+
+// TestConversationOfBeforeAClearIsResumed clears a session, kills its process before anything was said, and resumes the conversation of
+// before: there is no other, so the session goes on with that, and with its mail. While it lives, that is a session of its own.
+func TestConversationOfBeforeAClearIsResumed(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	one, _ := f.enter("a", runtime.Process{PID: f.self.PID, Start: "before"}, api.MomentStart, "startup")
+	f.enter("b", runtime.Process{PID: f.self.PID, Start: "before"}, api.MomentStart, "clear")
+	f.send("shop-1", "for the session", events.Normal)
+	f.all.sweep(t.Context())
+	if again, name := f.enter("a", f.self, api.MomentStart, "resume"); again != one {
+		t.Fatalf("the resumed session is another: %s", name)
+	}
+	if got := f.read(one); len(got) != 1 {
+		t.Errorf("%+v", got)
+	}
+	if other, _ := f.enter("b", runtime.Process{PID: 1, Start: "other"}, api.MomentStart, "resume"); other == one {
+		t.Error("two processes work in one session")
+	}
+}
+
+// TestReturnedMailIsReadInOrder has a session read at once what it was told of and what was sent before that and has come back: in the
+// order in which it was sent.
+func TestReturnedMailIsReadInOrder(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	one, _ := f.enter("a", f.self, api.MomentStart, "startup")
+	f.send("shop-1", "first", events.Normal)
+	f.send("shop-1", "second", events.Normal)
+	if _, err := actors.AgentOf(f.node, one).Offer(t.Context(), mailbox.OfferMessages{Reader: one, Token: "t", Moment: api.MomentStop, Numbers: []uint64{1}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.read(one); len(got) != 2 || got[0].Text != "first" || got[1].Text != "second" {
+		t.Errorf("%+v", got)
 	}
 }

@@ -10,7 +10,10 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors"
+	"parley/capabilities"
 	"parley/events"
+	"parley/internal/regular"
 )
 
 // How often the sessions are looked at that nothing has happened to.
@@ -47,7 +50,7 @@ func (l *Sessions) Run(ctx context.Context) {
 // wake changes the wake file of a session that has mail for it and nothing to do. One that works asks by itself when it stops.
 func (l *Sessions) wake(ctx context.Context, s *session) error {
 	l.mu.Lock()
-	ready := s.wakes && (!s.works && time.Since(s.woken) >= 0 || time.Since(s.woken) > wakeAgain && time.Since(s.active) > wakeAgain)
+	ready := (s.wakes || s.waits > 0) && (!s.works && time.Since(s.woken) >= 0 || time.Since(s.woken) > wakeAgain && time.Since(s.active) > wakeAgain)
 	again := time.Since(s.woken) > wakeAgain
 	l.mu.Unlock()
 	if !ready {
@@ -59,19 +62,69 @@ func (l *Sessions) wake(ctx context.Context, s *session) error {
 	}
 	l.mu.Lock()
 	fresh := newest != s.seen || again
+	file := s.wakes
 	if fresh {
 		s.seen, s.woken = newest, time.Now()
+		select {
+		case s.nudge <- struct{}{}:
+		default:
+		}
 	}
 	l.mu.Unlock()
-	if !fresh {
+	if !fresh || !file {
 		return nil
 	}
 	return l.touch(s)
 }
 
-// waits returns a number that changes with the mail that would wake a session; 0 for none. What has low priority does not.
+// AwaitWake waits until the session of a process is to be woken, and returns the coding agent's ID of it: "" if ctx ends before. The
+// process may serve another session later: which returns the agent of the present one, or nil.
+func (l *Sessions) AwaitWake(ctx context.Context, which func() *actors.Agent) string {
+	for ctx.Err() == nil {
+		if id := awaitWake(ctx, l, which()); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// awaitWake is AwaitWake for one session, and for a moment.
+func awaitWake(ctx context.Context, l *Sessions, agent *actors.Agent) string {
+	var nudge chan struct{} // nil never tells
+	if agent != nil {
+		if s := l.of(agent.ID()); s != nil {
+			l.with(func() { s.waits++ })
+			defer l.with(func() { s.waits-- })
+			l.want(s)
+			nudge = s.nudge
+		}
+	}
+	select {
+	case <-ctx.Done():
+		return ""
+	case <-time.After(sweepEvery):
+		return ""
+	case <-nudge:
+	}
+	var id string
+	if s := l.of(agent.ID()); s != nil {
+		l.with(func() { id = s.id })
+	}
+	return id
+}
+
+// waits returns a number that changes with the mail that would wake a session; 0 for none. What has low priority does not, but where
+// the session was told of it and nothing came of that. In a time of quiet nothing does; the next sweep after it looks again.
 func (l *Sessions) waits(ctx context.Context, s *session) (newest uint64, err error) {
-	for _, box := range l.boxes(s) {
+	set, err := actors.AttentionOf(ctx, l.agent(s.address))
+	if err != nil || set.IsQuiet {
+		return 0, err
+	}
+	boxes, err := l.boxes(ctx, s)
+	if err != nil {
+		return 0, err
+	}
+	for _, box := range boxes {
 		waiting, _, err := box.Unoffered(ctx, s.agent, maxNotice)
 		if err != nil {
 			return 0, err
@@ -79,6 +132,17 @@ func (l *Sessions) waits(ctx context.Context, s *session) (newest uint64, err er
 		for _, m := range waiting {
 			if m.Priority != events.Low {
 				newest += m.Number + 1
+			}
+		}
+	}
+	for _, id := range []capabilities.ID{s.agent, s.address} {
+		offers, err := l.agent(id).Offers(ctx, s.agent)
+		if err != nil {
+			return 0, err
+		}
+		for _, o := range offers {
+			for _, n := range ignored(l, s, id, o, false, nil) {
+				newest += n + 1
 			}
 		}
 	}
@@ -94,7 +158,7 @@ func (l *Sessions) wakeFile(s *session) (string, error) {
 		return "", err
 	}
 	path := l.wakePath(s)
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := regular.OpenOrCreate(path)
 	if err != nil {
 		return "", err
 	}
@@ -103,6 +167,15 @@ func (l *Sessions) wakeFile(s *session) (string, error) {
 
 func (l *Sessions) wakePath(s *session) string {
 	return filepath.Join(l.wakes, s.agent.ULID.String())
+}
+
+// hasWakeFile reports whether a session was given a wake file.
+func hasWakeFile(l *Sessions, s *session) bool {
+	if l.wakes == "" {
+		return false
+	}
+	_, err := os.Lstat(l.wakePath(s))
+	return err == nil
 }
 
 // touch changes the wake file of a session.

@@ -26,6 +26,8 @@ var changing = []struct {
 	{regexp.MustCompile(`"delivered":(true|false),`), ""},
 	{regexp.MustCompile(`"state":"delivered",`), ""}, // or not yet
 	{regexp.MustCompile(`"(changed|commit|cursor)":\d+`), `"$1":0`},
+	{regexp.MustCompile(`no lease \d+:`), "no lease (number):"},
+	{regexp.MustCompile(`\(lease \d+\), for [0-9hms]+ more`), "(lease), for (a time) more"},
 }
 
 var anID = regexp.MustCompile(`N[A-Z2-7]{55}|[0-9A-HJKMNP-TV-Z]{26}(@N[A-Z2-7]{55})?`)

@@ -51,6 +51,12 @@ func fieldSchema(f *events.Field) map[string]any {
 		}
 	case form.Secret:
 		s["writeOnly"] = true
+	case form.File:
+		s["type"], s["required"], s["additionalProperties"] = "object", []string{"digest", "name", "size"}, false
+		s["properties"] = map[string]any{
+			"digest": map[string]any{"type": "string", "pattern": "^[0-9a-f]{64}$"}, "name": map[string]any{"type": "string"},
+			"size": map[string]any{"type": "integer", "minimum": 0}, "type": map[string]any{"type": "string"},
+		}
 	case form.Choices:
 		s["items"] = map[string]any{"oneOf": choices}
 	case form.Choice:

@@ -9,13 +9,13 @@ import (
 	"parley/mailbox/form/formtest"
 )
 
-// A client draws a field of each type, or is told why not. Only a secret and a capability are kept from clients.
+// A client draws a field of each type, or is told why not. Only a secret, a capability and a file are kept from clients.
 func TestEachFieldTypeHasASchema(t *testing.T) {
 	t.Parallel()
 	for _, f := range formtest.EachType() {
 		asks := form.ControlOf(&f)
 		schema, misfit := flat([]events.Field{f}, true)
-		if kept := asks == form.Secret || asks == form.Reference; kept != (misfit != nil) {
+		if kept := asks == form.Secret || asks == form.Reference || asks == form.File; kept != (misfit != nil) {
 			t.Errorf("%s: kept from clients: %v", f.Name, misfit != nil)
 		}
 		if misfit != nil {

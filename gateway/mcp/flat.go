@@ -104,6 +104,8 @@ func whyMisfit(f *events.Field) string {
 		return fmt.Sprintf("the field %.80q is a secret, which must not pass through a client", f.Name)
 	case form.Reference:
 		return fmt.Sprintf("the field %.80q asks for a capability", f.Name)
+	case form.File:
+		return fmt.Sprintf("the field %.80q asks for a file", f.Name)
 	}
 	return fmt.Sprintf("its forms cannot express the field %.80q", f.Name)
 }

@@ -19,7 +19,7 @@ import (
 	"parley/gateway/sanitize"
 )
 
-// recorder is a guest of a node without messages: it refuses all operations, and notes their requests.
+// recorder is a guest of a node without messages: it refuses all operations, and notes the requests that tools make.
 type recorder struct {
 	*guest
 	requests [][]byte
@@ -27,6 +27,9 @@ type recorder struct {
 
 // Call implements Agent. It encodes requests as a client of the node does.
 func (r *recorder) Call(_ context.Context, operation string, request, _ any) error {
+	if count, ok := request.(api.ReadMailRequest); ok && count.Count {
+		return nil
+	}
 	text, err := json.Marshal(request)
 	if err != nil {
 		return err
@@ -64,7 +67,7 @@ func FuzzToolArguments(f *testing.F) {
 			t.Fatal(err)
 		}
 		definition := all[slices.IndexFunc(all, func(d *sdk.Tool) bool { return d.Name == name })]
-		do := s.handler(func(*sdk.CallToolRequest) (Client, error) { return a, nil }, definition, tools()[name])
+		do := s.handler(func(sdk.Request) (Client, error) { return a, nil }, definition, tools()[name])
 		r, err := do(t.Context(), &sdk.CallToolRequest{Params: &sdk.CallToolParamsRaw{Name: name, Arguments: arguments}})
 		if err != nil || !r.IsError || log.Len() > 0 {
 			t.Fatalf("%s: %+v, %v, logged: %s", name, r, err, &log)

@@ -119,9 +119,9 @@ func forAgents(next http.Handler) http.Handler {
 }
 
 // agentOf returns the agent of a call: that of its own request, not that of the session's first one.
-func agentOf(r *sdk.CallToolRequest) (Client, error) {
-	if r.Extra != nil && r.Extra.TokenInfo != nil {
-		if a, ok := r.Extra.TokenInfo.Extra["agent"].(Client); ok {
+func agentOf(r sdk.Request) (Client, error) {
+	if extra := r.GetExtra(); extra != nil && extra.TokenInfo != nil {
+		if a, ok := extra.TokenInfo.Extra["agent"].(Client); ok {
 			return a, nil
 		}
 	}

@@ -30,6 +30,8 @@ type entry struct {
 	Handle  capabilities.ID   `json:"handle"`
 	From    *party            `json:"from"`
 	To      *party            `json:"to,omitempty"`
+	ToAll   string            `json:"recipients,omitempty"` // of a message to several, in words
+	NotTo   []string          `json:"unreached,omitempty"`  // whom it did not reach, and why
 	Sent    bool              `json:"sent,omitempty"`
 	Date    capabilities.Time `json:"date"`
 	ReplyTo *uint64           `json:"replyTo,omitempty"`
@@ -197,13 +199,20 @@ func entryOf(m *view.Message) entry {
 		Title: sanitize.Line(m.Title), Text: sanitize.Lines(m.Text + m.Description), Header: m.Header, Carries: m.Edges, AnswerNeeded: m.AnswerNeeded,
 	}
 	e.Subject, e.State, e.Overdue = sanitize.Line(m.Subject), m.State, m.Overdue
+	e.Files = slices.Clone(m.Files)
+	for i := range e.Files {
+		e.Files[i].Name = sanitize.Line(e.Files[i].Name)
+	}
 	if m.Acknowledged {
 		e.AckBy = 0
 	}
 	if m.Sent {
 		e.To = partyOf(m.To, m.ToName)
 	}
-	e.Came = cameBy(m.Steps)
+	e.ToAll, e.Came = recipientWords(m.Recipients), cameBy(m.Steps)
+	for _, u := range m.Unreached {
+		e.NotTo = append(e.NotTo, recipientWords([]view.Recipient{u.Recipient})+": "+sanitize.Line(u.Why))
+	}
 	if m.Outcome != nil {
 		ended := endingOf(m.Outcome, m.MessageID.String())
 		e.Ended = &ended

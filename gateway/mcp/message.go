@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
@@ -20,6 +21,22 @@ func (c *call) message(ctx context.Context, which string) (*view.Message, error)
 		return nil, err
 	}
 	return &m, nil
+}
+
+// recipientWords returns recipients in words; "" for none. What another calls one is in quotation marks.
+func recipientWords(all []view.Recipient) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return view.RecipientWords(all, len(all), func(r view.Recipient) string {
+		switch {
+		case r.Name == "SELF":
+			return "you"
+		case r.Name == "" && r.Said != "":
+			return parley.Quoted(sanitize.Line(r.Said), 80)
+		}
+		return sanitize.Line(r.Name)
+	})
 }
 
 // party is another agent, as a model sees it.

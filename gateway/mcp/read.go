@@ -2,6 +2,9 @@ package mcp
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
+	"time"
 
 	"parley/gateway/api"
 	"parley/gateway/sanitize"
@@ -16,16 +19,62 @@ func readMail(ctx context.Context, c *call) (any, error) {
 	if err := c.read(&arguments); err != nil {
 		return nil, err
 	}
-	var got api.ReadMailResponse
-	if err := steadily(ctx, c.agent, "read_mail", api.ReadMailRequest{Message: arguments.Message, From: arguments.From}, &got); err != nil {
+	return c.readMail(ctx, api.ReadMailRequest{Message: arguments.Message, From: arguments.From})
+}
+
+// waitForMail returns the mail that the agent has not read. If there is none, it waits for some.
+func waitForMail(ctx context.Context, c *call) (any, error) {
+	var arguments waiting
+	if err := c.read(&arguments); err != nil {
 		return nil, err
+	}
+	wait, err := arguments.duration()
+	if err != nil {
+		return nil, err
+	}
+	for end := time.Now().Add(wait); ; { // a node that restarts ends a wait
+		got, err := c.readMail(ctx, api.ReadMailRequest{WaitMs: max(1, time.Until(end).Milliseconds())})
+		if err != nil || len(got.Mail) > 0 || !time.Now().Add(pause).Before(end) || !rest(ctx) {
+			return got, err
+		}
+	}
+}
+
+// readMail reads mail through a restart of the node, with what others wrote escaped.
+func (c *call) readMail(ctx context.Context, r api.ReadMailRequest) (got api.ReadMailResponse, err error) {
+	if err := steadily(ctx, c.agent, "read_mail", r, &got); err != nil {
+		return got, err
 	}
 	for i := range got.Mail {
 		m := &got.Mail[i]
+		for i := range m.Files {
+			m.Files[i] = sanitize.Line(m.Files[i])
+		}
 		m.From, m.Subject, m.Text = sanitize.Line(m.From), sanitize.Line(m.Subject), sanitize.Lines(m.Text)
+		m.AlsoTo, m.Author = sanitize.Line(m.AlsoTo), sanitize.Line(m.Author)
 	}
 	if got.Mail == nil {
 		got.Mail = []api.ReadMail{}
 	}
 	return got, nil
+}
+
+// unread returns the line that a client without hooks reads at the end of what a tool returns; "" without new mail. It has words
+// of Parley alone.
+func (s *Server) unread(ctx context.Context, a Agent) string {
+	if a.May("read_mail") != nil {
+		return ""
+	}
+	var got api.ReadMailResponse
+	if err := a.Call(ctx, "read_mail", api.ReadMailRequest{Count: true}, &got); err != nil {
+		s.options.Log.Debug("what is unread is not known", slog.Any("error", err)) // the next result says it
+		return ""
+	}
+	switch {
+	case got.Hooked || got.Quiet || got.Unread == 0:
+		return ""
+	case got.Unread == 1:
+		return "Parley: 1 unread message. Call read_mail."
+	}
+	return fmt.Sprintf("Parley: %d unread messages. Call read_mail.", got.Unread)
 }

@@ -48,7 +48,7 @@ func TestCallsAreBoundedAndEndWithTheServer(t *testing.T) {
 
 func TestToolPanicFailsOnlyItsCall(t *testing.T) {
 	s, log := serverTest(t)
-	nobody := func(*sdk.CallToolRequest) (Client, error) { return newGuest("a", 1), nil }
+	nobody := func(sdk.Request) (Client, error) { return newGuest("a", 1), nil }
 	bad := s.handler(nobody, &sdk.Tool{}, func(context.Context, *call) (any, error) { panic("a secret") })
 	r, err := bad(t.Context(), &sdk.CallToolRequest{Params: &sdk.CallToolParamsRaw{Name: "bad"}})
 	if err != nil || !r.IsError {

@@ -102,36 +102,55 @@ func (c *call) withdraw() {
 type sent struct {
 	view.Sent
 	Known string `json:"known"`
+
+	Recipients string `json:"recipients,omitempty"` // in words
+	NotTo      string `json:"notTo,omitempty"`
 }
 
 // sendMessage sends a message or a reply.
 func sendMessage(ctx context.Context, c *call) (any, error) {
 	var arguments struct {
-		Recipient string      `json:"recipient"`
-		ReplyTo   api.RefText `json:"replyTo"`
+		Recipient  string      `json:"recipient"`
+		Recipients []string    `json:"recipients"`
+		ReplyTo    api.RefText `json:"replyTo"`
+		All        bool        `json:"all"`
 		parley.Post
-		At    capabilities.Time `json:"at"`
-		Every string            `json:"every"`
+		At     capabilities.Time `json:"at"`
+		Every  string            `json:"every"`
+		Attach []attached        `json:"attach"`
 	}
 	if err := c.read(&arguments); err != nil {
 		return nil, err
 	}
-	if (arguments.Recipient == "") == (arguments.ReplyTo == "") {
+	if to := arguments.Recipient != "" || len(arguments.Recipients) > 0; to == (arguments.ReplyTo != "") {
 		return nil, parley.Refuse(parley.InvalidArgument, "give either a recipient or what it replies to")
 	}
+	if err := attach(ctx, c, arguments.Attach, &arguments.Post); err != nil {
+		return nil, err
+	}
 	if arguments.At != 0 || arguments.Every != "" {
-		return scheduleMessage(ctx, c, api.ScheduleRequest{Recipient: arguments.Recipient, Post: arguments.Post, At: arguments.At, Every: arguments.Every})
+		return scheduleMessage(ctx, c, api.ScheduleRequest{Recipient: arguments.Recipient, Recipients: arguments.Recipients, Post: arguments.Post, At: arguments.At, Every: arguments.Every})
 	}
 	s := sent{Known: "stored, and on its way; not yet shown"}
+	var err error
 	if arguments.ReplyTo == "" {
-		return &s, c.agent.Call(ctx, "send", api.SendRequest{Recipient: arguments.Recipient, Post: arguments.Post}, &s.Sent)
+		err = c.agent.Call(ctx, "send", api.SendRequest{Recipient: arguments.Recipient, Recipients: arguments.Recipients, Post: arguments.Post}, &s.Sent)
+	} else {
+		err = c.agent.Call(ctx, "reply", api.ReplyRequest{FormRef: api.RefTo(string(arguments.ReplyTo)), All: arguments.All, Post: arguments.Post}, &s.Sent)
 	}
-	return &s, c.agent.Call(ctx, "reply", api.ReplyRequest{FormRef: api.RefTo(string(arguments.ReplyTo)), Post: arguments.Post}, &s.Sent)
+	if err != nil {
+		return nil, err
+	}
+	if s.Queued {
+		s.Known = "stored; the recipient works: it is queued until the turn ends"
+	}
+	s.Recipients, s.NotTo = recipientWords(s.Sent.Recipients), recipientWords(s.Sent.NotTo)
+	return &s, nil
 }
 
 // scheduleMessage has a message sent later.
 func scheduleMessage(ctx context.Context, c *call, r api.ScheduleRequest) (any, error) {
-	if r.Recipient == "" {
+	if r.Recipient == "" && len(r.Recipients) == 0 {
 		return nil, parley.Refuse(parley.InvalidArgument, "a reply is sent at once").WithHint("give a recipient to send a message later")
 	}
 	var s view.Schedule

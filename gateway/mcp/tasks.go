@@ -121,7 +121,7 @@ func addTasks(p *sdk.Server) error {
 }
 
 // serveTasks returns the middleware that serves the extension's methods, and creates tasks.
-func (s *Server) serveTasks(who func(*sdk.CallToolRequest) (Client, error)) sdk.Middleware {
+func (s *Server) serveTasks(who func(sdk.Request) (Client, error)) sdk.Middleware {
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 			switch method {
@@ -140,7 +140,7 @@ func (s *Server) serveTasks(who func(*sdk.CallToolRequest) (Client, error)) sdk.
 }
 
 // serveTask serves a method of the extension for the agent of the request, which must have asked the task's form.
-func (s *Server) serveTask(ctx context.Context, who func(*sdk.CallToolRequest) (Client, error), method string, r sdk.Request) (sdk.Result, error) {
+func (s *Server) serveTask(ctx context.Context, who func(sdk.Request) (Client, error), method string, r sdk.Request) (sdk.Result, error) {
 	params, ok := r.GetParams().(*taskParams)
 	if !ok || params == nil || params.ID == "" {
 		return nil, invalidTask("a taskId is missing")
@@ -148,7 +148,7 @@ func (s *Server) serveTask(ctx context.Context, who func(*sdk.CallToolRequest) (
 	if extra := r.GetExtra(); extra != nil && extra.Header.Get(nameHeader) != "" && extra.Header.Get(nameHeader) != params.ID {
 		return nil, &jsonrpc.Error{Code: headerMismatch, Message: "the header " + nameHeader + " names another task"}
 	}
-	a, err := who(&sdk.CallToolRequest{Extra: r.GetExtra()})
+	a, err := who(r)
 	if err == nil {
 		err = s.enter(a)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -38,8 +37,11 @@ type agentPage struct {
 	MayAnswer bool       // the session may set an absence
 	Absence   *view.Away // present or to come; nil for none
 
+	Attention *view.Attention // of a coding agent: how mail reaches its sessions; nil for any other agent
+
 	Activity activity
 	Rules    []view.Rule    // oldest first
+	Proposed []proposal     // rules that follow from what was decided
 	Names    []namedValue   // sorted
 	Grants   []view.Granted // newest first
 	Writers  []writer
@@ -73,25 +75,23 @@ func (d agentPage) MayStop() bool {
 	return d.MayAsk && d.Runtime != "" && (d.Status == "running" || d.Status == "initializing")
 }
 
-// State returns the state of the agent in words.
-func (d agentPage) State() string {
-	if len(d.Pending) > 0 {
-		return "waiting for you"
-	}
-	return d.Status
-}
+// State returns the state of the agent.
+func (d agentPage) State() agentState { return agentState{d.AgentStatus.State} }
 
 // PolicyText returns the agent's policy in words.
-func (d agentPage) PolicyText() string {
-	switch d.Policy {
+func (d agentPage) PolicyText() string { return policyText(d.Policy) }
+
+// policyText returns a policy in words.
+func policyText(policy string) string {
+	switch policy {
 	case "always":
-		return "asks about every call"
+		return "Asks about every call"
 	case "never":
-		return "asks about no call, and denies those of a rule"
+		return "Asks about no call, and denies those of a rule"
 	case "deny":
-		return "denies every call that no rule allows"
+		return "When no rule applies: deny"
 	}
-	return "asks about calls that no rule decides"
+	return "When no rule applies: ask"
 }
 
 // writer is an agent that may write to the agent, and why.
@@ -134,25 +134,23 @@ func AgentPath(name string) string {
 	return AgentsPath + url.PathEscape(name)
 }
 
-// facetLimits returns the limits of a facet in words; "" if it has none.
-func facetLimits(f capabilities.Facet) string {
-	var b strings.Builder
-	if f.Mode != capabilities.Full {
-		fmt.Fprintf(&b, ", %s only", f.Mode)
+// facetLimits returns in words what a reference of a kind and a facet permits; "" if that is all that an agent may be used for.
+func facetLimits(kind capabilities.Kind, f capabilities.Facet) string {
+	words := f.Words(kind, readable)
+	if !kind.IsResource() {
+		words = strings.TrimPrefix(words, "all")
 	}
-	if f.Uses != 0 {
-		fmt.Fprintf(&b, ", %d uses", f.Uses)
+	if words == "" || strings.HasPrefix(words, ", ") {
+		return words
 	}
-	if f.Until != 0 {
-		fmt.Fprintf(&b, ", until %s", readable(f.Until))
-	}
-	return b.String()
+	return ", " + words
 }
 
-// Limits returns the limits of a facet in words, without its end.
-func (d agentPage) Limits(f capabilities.Facet) string {
+// Limits returns in words what a grant gives, without its end.
+func (d agentPage) Limits(g view.Granted) string {
+	f := g.Facet
 	f.Until = 0
-	return facetLimits(f)
+	return facetLimits(g.Kind, f)
 }
 
 // Page returns the address of the agent's page.
@@ -248,12 +246,20 @@ func (p *agentRequest) post() error {
 			return err
 		}
 		name, request = "limit_rule", limit
+	case sent.Has("add"):
+		added, err := proposalOf(d.Name, sent)
+		if err != nil {
+			return err
+		}
+		name, request = "make_rule", added
 	case sent.Has("away"), sent.Has("back"):
 		away, err := absenceOf(as, sent)
 		if err != nil {
 			return err
 		}
 		name, request = "set_away", away
+	case sent.Has("attention"):
+		name, request = "set_attention", attentionChange(as, sent)
 	case sent.Has("revoke"):
 		name, request = "revoke", api.RevokeRequest{Acting: as, Grant: sent.Get("revoke")}
 	case sent.Has("remove"):
@@ -281,12 +287,18 @@ func limitOf(agent string, sent url.Values) (r api.LimitRuleRequest, err error) 
 	if r.Rule, err = capabilities.ParseID(rule); err != nil {
 		return r, parley.Refuse(parley.InvalidArgument, "%.40q is no rule", rule)
 	}
-	after, err := time.ParseDuration(sent.Get("until/" + rule))
+	r.Agent = agent
+	r.Until, err = endAfter(sent.Get("until/" + rule))
+	return r, err
+}
+
+// endAfter returns the end of a rule that ends after a time.
+func endAfter(text string) (capabilities.Time, error) {
+	after, err := time.ParseDuration(text)
 	if err != nil || after <= 0 || after > maxLimit {
-		return r, parley.Refuse(parley.InvalidArgument, "%.40q is no time after which a rule ends", sent.Get("until/"+rule))
+		return 0, parley.Refuse(parley.InvalidArgument, "%.40q is no time after which a rule ends", text)
 	}
-	r.Agent, r.Until = agent, capabilities.At(time.Now().Add(after))
-	return r, nil
+	return capabilities.At(time.Now().Add(after)), nil
 }
 
 // fill looks up the part of an agent's page that its tab shows.
@@ -298,6 +310,9 @@ func (p *agentRequest) fill() (err error) {
 	if d.Absence, err = absenceNow(p.page, api.Acting{As: d.Name}); err != nil {
 		return err
 	}
+	if d.Attention, err = attentionOf(p.page, d); err != nil {
+		return err
+	}
 	before := p.r.URL.Query().Get("before")
 	switch d.Tab {
 	case activityTab:
@@ -306,6 +321,7 @@ func (p *agentRequest) fill() (err error) {
 		}
 	case rulesTab:
 		d.Rules, err = agent.Rules().List(ctx)
+		d.Proposed = p.proposed()
 	case accessTab:
 		err = p.access()
 	case eventsTab:
@@ -357,7 +373,7 @@ func (p *agentRequest) access() (err error) {
 	slices.Reverse(own)
 	for _, g := range slices.Concat(given, own) {
 		if g.Target == d.ID && g.Kind == capabilities.KindAgent && g.Revoked == 0 && len(d.Writers) < shownGrants {
-			d.Writers = append(d.Writers, writer{party: partyOf(g.To, g.ToName), Why: "got a reference" + facetLimits(g.Facet), Since: g.At})
+			d.Writers = append(d.Writers, writer{party: partyOf(g.To, g.ToName), Why: "got a reference" + facetLimits(g.Kind, g.Facet), Since: g.At})
 		}
 	}
 	return nil
@@ -377,7 +393,7 @@ func namedValues(ctx context.Context, agent api.Agent) ([]namedValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	inWords := func(r capabilities.Ref) string { return unnamed(r) + facetLimits(r.Facet) }
+	inWords := func(r capabilities.Ref) string { return unnamed(r) + facetLimits(r.Kind, r.Facet) }
 	var list []namedValue
 	for _, name := range names {
 		value, err := agent.Names().Show(ctx, name, false)

@@ -17,8 +17,9 @@ import (
 // agentList is a part of the list of agents.
 type agentList struct {
 	Agents []listedAgent
-	After  string // there are more after this name; "" if there are not
-	Later  bool   // it is not the first part
+	After  string       // there are more after this name; "" if there are not
+	Later  bool         // it is not the first part
+	Leases []view.Lease // that concern the reader; of the host all
 }
 
 // More returns the address of the next part.
@@ -43,20 +44,8 @@ type Standing struct {
 	LabelTexts []string // its labels as key=value, sorted
 }
 
-// Sign returns a character for the status.
-func (s Standing) Sign() string {
-	switch s.Status {
-	case "running":
-		return "●"
-	case "error":
-		return "✕"
-	case "closed":
-		return "⊘"
-	case "initializing":
-		return "◌"
-	}
-	return "○"
-}
+// State returns the state of the agent.
+func (s Standing) State() agentState { return agentState{s.AgentStatus.State} }
 
 // standingOf returns the status of an agent.
 func standingOf(ctx context.Context, a api.Agent) (Standing, error) {
@@ -103,6 +92,13 @@ func (p *page) agents() error {
 		if err := p.look(&list.Agents[i], reader); err != nil {
 			return err
 		}
+	}
+	resp, err := p.site.Backend.Call(p.ctx(), p.principal, "list_leases", api.Typed{Value: api.ListLeasesRequest{}})
+	if err != nil {
+		return err
+	}
+	if leases, ok := resp.(view.Leases); ok {
+		list.Leases = leases.Leases
 	}
 	return p.show(http.StatusOK, "agents.html", layout{Title: "Agents", Main: list})
 }

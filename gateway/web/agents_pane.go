@@ -8,6 +8,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
+	"parley/gateway/people"
 )
 
 // leftPane is the pane of all pages that leads to the lists and the agents.
@@ -23,17 +24,38 @@ type leftPane struct {
 // leftAgent is an agent as the left pane shows it.
 type leftAgent struct {
 	party
-	Path    string            // the address of its page
-	State   string            // running, waiting for you, waiting, idle, error, ...
+	Path    string // the address of its page
+	State   agentState
+	Heading *agentState       // of the first agent in a state; nil for others
 	Count   int               // open forms that it asked
 	Current bool              // the page is about it
 	Away    capabilities.Time // the end of its absence; 0 if it is not away
 }
 
+// agentState is what an agent does, in a word and an icon.
+type agentState struct{ view.AgentState }
+
+// Icon returns the name of the icon of the state.
+func (s agentState) Icon() string {
+	switch s.AgentState {
+	case view.AgentWaiting:
+		return "wait"
+	case view.AgentFailed:
+		return "err"
+	case view.AgentRunning:
+		return "run"
+	case view.AgentStopped, view.AgentEnded:
+		return "stop"
+	case view.AgentUnreachable:
+		return "off"
+	}
+	return "idle"
+}
+
 // Bounds of the left pane.
 const (
 	maxLeft       = 30  // agents that it shows
-	maxLeftLooked = 200 // agents of which it shows the most relevant
+	maxLeftLooked = 200 // agents of which it shows the most relevant, and that the page can name
 )
 
 // left returns the left pane. First are the agents that wait for the reader, then those that run, then the latest.
@@ -53,28 +75,16 @@ func (p *page) left() (*leftPane, error) {
 	if !p.principal.IsHost() {
 		return pane, nil // another agent may not see the pages of those it holds
 	}
-	resp, err := p.site.Backend.Call(p.ctx(), p.principal, "fetch_agents", api.Typed{Value: api.FetchAgentsRequest{Paging: api.Paging{Limit: maxLeftLooked}}})
+	got, err := p.statuses()
 	if err != nil {
 		return nil, err
 	}
-	got, _ := resp.(api.FetchAgentsResponse)
-	rank := func(s view.AgentStatus) int {
-		switch {
-		case len(s.Pending) > 0:
-			return 0
-		case s.Status == "error":
-			return 1
-		case s.Status == "running":
-			return 2
-		case s.Asks > 0:
-			return 3
-		}
-		return 4
-	}
-	slices.SortStableFunc(got.Agents, func(a, b view.AgentStatus) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), -cmp.Compare(a.Updated, b.Updated))
+	names := people.NamesOf(p.principal.ID(), got)
+	got = slices.Clone(got)
+	slices.SortStableFunc(got, func(a, b view.AgentStatus) int {
+		return cmp.Or(cmp.Compare(a.State.Rank(), b.State.Rank()), -cmp.Compare(a.Updated, b.Updated))
 	})
-	for _, s := range got.Agents {
+	for _, s := range got {
 		if s.Name == "" || s.ID == p.principal.ID() {
 			continue
 		}
@@ -82,12 +92,50 @@ func (p *page) left() (*leftPane, error) {
 			pane.More = true
 			break
 		}
-		a := leftAgent{party: partyOf(s.ID, s.Name), Path: AgentPath(s.Name), State: s.Status, Count: s.Asks, Away: s.AwayUntil}
-		if len(s.Pending) > 0 {
-			a.State = "waiting for you"
+		a := leftAgent{party: partyOf(s.ID, names.Of(s.ID, s.Name)), Path: AgentPath(s.Name), State: agentState{s.State}, Count: s.Asks, Away: s.AwayUntil}
+		if n := len(pane.Agents); n == 0 || pane.Agents[n-1].State != a.State {
+			a.Heading = &a.State
 		}
 		a.Current = p.r.URL.Path == AgentsPath+s.Name
 		pane.Agents = append(pane.Agents, a)
 	}
 	return pane, nil
+}
+
+// namesLast is how long a stream uses the names that it has read.
+const namesLast = 10 * time.Second
+
+// statuses returns the states of the agents that the page can name. The page looks once, and a stream from time to time.
+func (p *page) statuses() ([]view.AgentStatus, error) {
+	if p.statusOf != nil && time.Since(p.looked) < namesLast {
+		return p.statusOf, nil
+	}
+	resp, err := p.site.Backend.Call(p.ctx(), p.principal, "fetch_agents", api.Typed{Value: api.FetchAgentsRequest{Paging: api.Paging{Limit: maxLeftLooked}}})
+	if err != nil {
+		return nil, err
+	}
+	got, _ := resp.(api.FetchAgentsResponse)
+	p.statusOf, p.looked, p.named = append([]view.AgentStatus{}, got.Agents...), time.Now(), nil
+	return p.statusOf, nil
+}
+
+// name sets the names of a message's sender and recipient as people read them. Without names of other agents, a reader who is
+// no host sees those that it gave.
+func (p *page) name(m *view.Message) {
+	if !p.principal.IsHost() {
+		return
+	}
+	all, err := p.statuses()
+	if err != nil {
+		return // then the reader's own names are shown
+	}
+	if p.named == nil {
+		p.named = people.NamesOf(p.principal.ID(), all)
+	}
+	if m.FromName != "" && m.From != p.principal.ID() {
+		m.FromName = p.named.Of(m.From, m.FromName)
+	}
+	if m.ToName != "" && m.To != p.principal.ID() {
+		m.ToName = p.named.Of(m.To, m.ToName)
+	}
 }

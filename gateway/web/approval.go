@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/call"
+	"parley/gateway/call/risk"
 	"parley/gateway/sanitize"
 	"parley/mailbox"
 	"parley/mailbox/form"
@@ -37,11 +39,40 @@ type approval struct {
 	Decision, Why, Rule *widget // of an approval that waits; Rule is nil if it offers none
 	Until               *widget // the end of a rule; nil if it takes none
 	Edit                *widget // another input; nil if the agent takes none
+	Command             *string // the text to edit, of a call with a command line; nil if the input itself is edited
+	Edited              *edited // what was edited, in a page without scripts; nil for nothing
 	Digest              string  // of the permission
+	Opened              opened
 
 	Key, Agent  string      // of the card, and the name of the agent that asks
 	Same, Whole []shownCall // the open calls that are identical, and all of the agent, with this one
 }
+
+// opened says which part of the bar of a call is open when it is drawn, for a page without scripts.
+type opened struct{ Why, Edit, Ask, Sure bool }
+
+// openedBy returns the part that an address names under "do".
+func openedBy(do string) opened {
+	return opened{Why: do == "deny", Edit: do == "edit", Ask: do == "ask", Sure: do == "allow"}
+}
+
+// Title returns what the call does, as the heading above it.
+func (a *approval) Title() string {
+	switch a.Verb {
+	case "run":
+		return "Run a command"
+	case "edit":
+		return "Change a file"
+	case "write":
+		return "Write a file"
+	case "read":
+		return "Read a file"
+	}
+	return "Use a tool"
+}
+
+// Speaks reports whether the agent says something of the call that is not in its input.
+func (a *approval) Speaks() bool { return a.Reason != "" || a.Part != "" || a.Permission.Session != "" }
 
 // shownCall is a call that a page shows as open, by which it can be decided together with others.
 type shownCall struct {
@@ -103,6 +134,9 @@ func newApproval(e view.Message) *approval {
 	return a
 }
 
+// Drawn returns the blocks as they are drawn.
+func (a *approval) Drawn() []drawnBlock { return drawBlocks(a.Blocks) }
+
 // IsLarge reports whether a list shows a part of the call alone.
 func (a *approval) IsLarge() bool { return !a.Alone && len(a.Input) > maxInList }
 
@@ -161,7 +195,7 @@ func isPlain(text string) bool {
 
 // endings returns the ends of a rule to choose from. One that was sent and is none of them is another.
 func endings(sent string) []choice {
-	all := []choice{{Value: "", Label: "never"}, {Value: "1h", Label: "in an hour"}, {Value: "8h", Label: "in 8 hours"}, {Value: "24h", Label: "in a day"}, {Value: "168h", Label: "in a week"}}
+	all := []choice{{Value: "", Label: "Never"}, {Value: "1h", Label: "In an hour"}, {Value: "8h", Label: "In 8 hours"}, {Value: "24h", Label: "In a day"}, {Value: "168h", Label: "In a week"}}
 	if sent != "" && !slices.ContainsFunc(all, func(c choice) bool { return c.Value == sent }) {
 		all = append(all, choice{Value: sent, Label: sent})
 	}
@@ -170,6 +204,34 @@ func endings(sent string) []choice {
 	}
 	return all
 }
+
+// offered returns the rules that an approval offers, to choose from: what each covers, and below it where. That for the very call is
+// chosen if none was.
+func offered(p *parley.Permission, w *widget) (all []choice) {
+	for i, o := range mailbox.OffersOf(p) {
+		c := choice{ID: fmt.Sprintf("%s-%d", w.ID, i), Value: o.ID, Label: o.Words, Words: o.Words, Chosen: o.ID == w.Text() || w.Text() == "" && i == 0}
+		c.Label, c.Description = mailbox.CoveredBy(&o)
+		all = append(all, c)
+	}
+	return all
+}
+
+// offersAfter returns the rules that the reader may make of a call that was decided without one. None is made to allow what is of high
+// risk.
+func offersAfter(p *page, c *card) []choice {
+	if c.Approval == nil || !c.Received || c.Decision.Words == "" || c.Decision.Until != 0 || !mailbox.MayMakeRule(c.Fields) {
+		return nil
+	}
+	made, _ := mailbox.ReadDecision(c.Outcome.Values)
+	mayMake := p.principal.IsHost() && p.principal.May(api.Operation{Name: "rules", Scope: api.ScopeAdmin}) == nil
+	if !mayMake || made == mailbox.Always || made == mailbox.Never || c.Approval.IsHigh() && !c.Decision.Denied {
+		return nil
+	}
+	return offered(&c.Approval.Permission, &widget{ID: c.Key + "-offer"})
+}
+
+// RuleEnds returns the ends of a rule to choose from.
+func (c card) RuleEnds() []choice { return endings("") }
 
 // decisions names the widgets of an approval. The first offered rule is selected, and the buttons that make a rule
 // describe it. If there are several rules, a script describes the selected one.
@@ -181,26 +243,34 @@ func (a *approval) decisions(drawn []widget) {
 			w.Choices = w.choices()
 			a.Decision = w
 		case "rule":
-			w.Sure = true
+			w.Kind, w.Choices = form.Radios, offered(&a.Permission, w)
 			a.Rule = w
 		case "reason":
 			a.Why = w
 		case "until":
-			w.Kind, w.Shown = form.Menu, "It ends"
+			w.Kind, w.Shown = form.Menu, "Expires"
 			w.Choices = endings(w.Text())
 			a.Until = w
 		case "input":
-			w.Shown = "Input to allow instead"
+			w.Shown = "Edited input"
 			if len(w.Values) == 0 && isPlain(a.Input) {
 				w.Values = []string{a.Input}
 			}
 			a.Edit = w
+			if line, ok := call.CommandIn(w.Text()); ok && isPlain(line) {
+				a.Command = &line
+			}
 		}
 	}
 	if a.Decision == nil || a.Why == nil {
 		a.Decision = nil // another node's, which is drawn as any form
 		return
 	}
+	a.describe()
+}
+
+// describe has the buttons that make a rule say which.
+func (a *approval) describe() {
 	for i := range a.Decision.Choices {
 		c := &a.Decision.Choices[i]
 		if c.Value != mailbox.Always && c.Value != mailbox.Never {
@@ -208,8 +278,8 @@ func (a *approval) decisions(drawn []widget) {
 		}
 		c.Description = mailbox.OffersOf(&a.Permission)[0].Words
 		if a.Rule != nil {
-			if c.Description, c.Says = "the rule chosen below", a.Rule.Control; len(a.Rule.Options) == 1 {
-				c.Description = a.Rule.Options[0].Label
+			if c.Description, c.Says = "the rule chosen above", a.Rule.Control; len(a.Rule.Choices) == 1 {
+				c.Description = a.Rule.Choices[0].Words
 			}
 		}
 	}
@@ -219,6 +289,7 @@ func (a *approval) decisions(drawn []widget) {
 type button struct {
 	choice
 	Control, Verb, Key string // the key presses the button
+	High               bool   // it allows a call of high risk
 	Many               int    // identical calls that it settles; 0 if it is one, or if it makes a rule
 	Ends               string // the control with the end of the rule that it makes; "" if there is none
 }
@@ -233,11 +304,11 @@ func (a *approval) Button(value string) button {
 	}
 	switch value {
 	case mailbox.Once:
-		b.Verb, b.Key, b.Many = "Allow once", "A", a.Many()
+		b.Verb, b.Key, b.Many, b.High = "Allow once", "A", a.Many(), a.IsHigh()
 	case mailbox.Always:
-		b.Verb, b.Ends = "Always allow", a.ends()
+		b.Verb, b.Ends, b.Key = "Always allow", a.ends(), "⇧A"
 	case mailbox.Deny:
-		b.Verb, b.Key, b.Many = "Deny", "D", a.Many()
+		b.Verb, b.Many = "Deny", a.Many()
 	default:
 		b.Verb, b.Ends = "Never allow", a.ends()
 	}
@@ -249,9 +320,20 @@ func (a *approval) MayAllow() bool {
 	return slices.ContainsFunc(a.Decision.Choices, func(c choice) bool { return c.Value == mailbox.Once })
 }
 
-// MayRule reports whether a decision may make a rule. It makes none where several decide.
+// IsHigh reports whether the call is of high risk: it is allowed in two steps, and no rule is offered.
+func (a *approval) IsHigh() bool { return a.Risks.Level() == risk.High }
+
+// Effect returns the risk that a second press confirms.
+func (a *approval) Effect() string {
+	if len(a.Risks) == 0 {
+		return ""
+	}
+	return strings.TrimSuffix(a.Risks[0].Text, ".")
+}
+
+// MayRule reports whether a decision may make a rule. It makes none where several decide, and none for a high risk.
 func (a *approval) MayRule() bool {
-	return slices.ContainsFunc(a.Decision.Choices, func(c choice) bool { return c.Value == mailbox.Always })
+	return !a.IsHigh() && slices.ContainsFunc(a.Decision.Choices, func(c choice) bool { return c.Value == mailbox.Always })
 }
 
 // ends returns the control with the end of a rule; "" if there is none.

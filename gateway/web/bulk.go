@@ -35,7 +35,7 @@ func (p *page) several(l listQuery) error {
 	}
 	for _, m := range of {
 		if button == mailbox.Deny {
-			err = p.perform(button, "decide_many", decisionsOf(m.as, url.Values{"of": m.calls, "decision": {button}}))
+			err = p.perform(button, "decide_many", decisionsOf(m.as, url.Values{"of": m.calls, "decision": {button}, "reason": {p.r.PostForm.Get("reason")}}))
 		} else {
 			err = p.move(button, m)
 		}

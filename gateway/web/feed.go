@@ -123,6 +123,12 @@ func (s *stream) follow(ctx context.Context, number int, f feed) {
 	}
 }
 
+// rowOf returns the row of a message.
+func (s *stream) rowOf(l local, m view.Message) row {
+	s.name(&m)
+	return newRow(s.base, l, m, s.site.readings.Of(&m))
+}
+
 // draw returns the event of a batch. If the messages are too many or too large for one event, it has none of them. It
 // asks for a reload.
 func (s *stream) draw(b feedBatch) (changed, error) {
@@ -135,7 +141,7 @@ func (s *stream) draw(b feedBatch) (changed, error) {
 		d := drawn{Number: e.Number}
 		if !e.Dismissed {
 			var err error
-			if d.HTML, err = s.site.fragment(newRow(s.base, b.feed.local, e)); err != nil {
+			if d.HTML, err = s.site.fragment(s.rowOf(b.feed.local, e)); err != nil {
 				return c, err
 			}
 			if size += len(d.HTML); size > maxDrawn && i > 0 {

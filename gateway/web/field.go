@@ -39,6 +39,8 @@ type choice struct {
 	ID, Value, Label, Description string
 	Chosen                        bool
 	Says                          string // the control whose choice Description repeats; "" for none
+	Past                          string // what was decided of the past calls that a rule covers; "" for none
+	Words                         string // all that the choice says, where it is repeated
 }
 
 // The ways to draw a field that need code of their own. One choice is drawn in the shape of its type.
@@ -49,7 +51,7 @@ const (
 
 var draws = map[form.Control]string{
 	form.Line: "text", form.Lines: "textarea", form.Number: "number", form.YesNo: drawSwitch, form.Choices: drawChecks, form.Date: "date",
-	form.Secret: "secret", form.Reference: "capability", form.Any: "text",
+	form.Secret: "secret", form.Reference: "capability", form.File: "file", form.Any: "text",
 }
 
 // drawnAs returns the way to draw a field.

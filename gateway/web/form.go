@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -36,6 +37,12 @@ func (p *page) form() error {
 	if err := p.readsOnly(); err != nil {
 		return err
 	}
+	if digest := p.r.URL.Query().Get("file"); digest != "" {
+		return download(p, api.RefTo(strings.TrimPrefix(p.r.URL.Path, FormsPath)), digest)
+	}
+	if p.r.URL.Query().Get("proof") != "" {
+		return proofOf(p, api.RefTo(strings.TrimPrefix(p.r.URL.Path, FormsPath)))
+	}
 	return p.showForm(ref, http.StatusOK, nil)
 }
 
@@ -48,8 +55,13 @@ func (p *page) showForm(ref capabilities.FormRef, status int, t *refusedAnswer) 
 		return err
 	}
 	c := p.card(p.ctx(), local{p.as, p.agent}, e, t)
+	if isLike(p) {
+		addSimilar(p, p.ctx(), local{p.as, p.agent}, &c)
+	}
+	addThread(p, p.ctx(), local{p.as, p.agent}, &c)
 	if c.Approval != nil {
 		c.Approval.whole()
+		p.tryRules(&c)
 	}
 	c.Tools = c.Received
 	f := layout{Title: sanitize.Line(c.Heading()), Main: c, Alone: true}
@@ -69,6 +81,9 @@ func (p *page) showForm(ref capabilities.FormRef, status int, t *refusedAnswer) 
 	return p.show(status, "mail.html", f)
 }
 
+// isLike reports whether the address is that of an open call with the similar ones.
+func isLike(p *page) bool { return p.r.URL.Query().Has("like") }
+
 // archived returns a message as a list has it. Its content is in a segment of the archive that is elsewhere. That list
 // knows it by its number alone; for another reference it returns the error.
 func (p *page) archived(ref capabilities.FormRef, refused error) (view.Message, error) {
@@ -87,15 +102,41 @@ func (p *page) archived(ref capabilities.FormRef, refused error) (view.Message, 
 // shows the form again with the error.
 func (p *page) takeForm(ref capabilities.FormRef) error {
 	p.r.Body = http.MaxBytesReader(p.w, p.r.Body, maxPlainForm)
-	if err := p.r.ParseForm(); err != nil {
-		return parley.Refuse(parley.InvalidArgument, "the form cannot be read")
-	}
-	sent := p.r.PostForm
 	e, err := p.agent.Message(p.ctx(), ref)
 	if err != nil {
 		return err
 	}
+	if kind, _, _ := mime.ParseMediaType(p.r.Header.Get("Content-Type")); kind == "multipart/form-data" {
+		if err := takeUploads(p, e.Fields); err != nil {
+			return err
+		}
+	} else if err := p.r.ParseForm(); err != nil {
+		return parley.Refuse(parley.InvalidArgument, "the form cannot be read")
+	}
+	sent := p.r.PostForm
+	do := p.r.URL.Query().Get("do")
+	show := func(t *refusedAnswer) error { return p.showForm(ref, http.StatusOK, t) }
+	if do == "show" {
+		return showEdited(p, e, sent, show)
+	}
 	t := &refusedAnswer{Texts: readTexts(e.Fields, sent)}
+	wasShown := false // and what is edited is allowed in one step
+	if do == "edited" && e.Permission != nil && e.AnswerNeeded {
+		input := editOf(e, sent)
+		d := newEdited(e, input)
+		if wasShown = d.Digest == sent.Get("shown"); d.Wrong == "" && !wasShown {
+			return showEdited(p, e, sent, show)
+		}
+		for i := range t.Texts {
+			if t.Texts[i].Name == "input" {
+				t.Texts[i].Text = input
+			}
+		}
+	}
+	if !wasShown && isUnsure(e, sent) {
+		http.Redirect(p.w, p.r, there(p, "allow"), http.StatusSeeOther)
+		return nil
+	}
 	if err := p.act(e, ref, sent, t.Texts); err != nil {
 		shown := api.Shown(err)
 		if t.Wrong, t.Fields = shown.Message, shown.Fields; shown.Code == parley.Amended {
@@ -103,20 +144,33 @@ func (p *page) takeForm(ref capabilities.FormRef) error {
 		}
 		return p.showForm(ref, api.HTTPStatus(shown.Code), t)
 	}
-	there := url.URL{Path: p.base + p.r.URL.Path}
+	next := there(p, "")
 	if sent.Get("do") == "dismiss" {
-		there.Path = p.base + "/"
+		next = p.base + listQuery{View: allMail, As: p.as}.Address()
 	}
-	q := url.Values{}
-	if p.as != "" {
-		q.Set("as", p.as)
-	}
-	if in := p.r.URL.Query().Get("in"); in != "" && sent.Get("do") != "dismiss" {
-		q.Set("in", in)
-	}
-	there.RawQuery = q.Encode()
-	http.Redirect(p.w, p.r, there.String(), http.StatusSeeOther)
+	http.Redirect(p.w, p.r, next, http.StatusSeeOther)
 	return nil
+}
+
+// there returns the address of the message of the request, with a part of its bar open; "" for none.
+func there(p *page, do string) string {
+	q := url.Values{}
+	for key, text := range map[string]string{"as": p.as, "in": p.r.URL.Query().Get("in"), "like": p.r.URL.Query().Get("like"), "do": do} {
+		if text != "" {
+			q.Set(key, text)
+		}
+	}
+	at := url.URL{Path: p.base + p.r.URL.Path, RawQuery: q.Encode()}
+	return at.String()
+}
+
+// isUnsure reports whether a plain HTML form allows a call of high risk by its first step.
+func isUnsure(e view.Message, sent url.Values) bool {
+	if e.Permission == nil || !e.AnswerNeeded || sent.Has("sure") || sent.Get("do") != "" {
+		return false
+	}
+	at := slices.IndexFunc(e.Fields, func(f events.Field) bool { return f.Name == "decision" })
+	return at >= 0 && sent.Get(control(at)) == mailbox.Once && newApproval(e).IsHigh()
 }
 
 // amendedMeanwhile says AMENDED in plain words.
@@ -129,7 +183,10 @@ func (p *page) act(e view.Message, ref capabilities.FormRef, sent url.Values, te
 		button = "answer"
 	}
 	if e.Type == string(events.Approval) {
-		texts = apt(texts)
+		var err error
+		if texts, err = apt(texts, sent, p.r.URL.Query().Get("do")); err != nil {
+			return err
+		}
 	}
 	if button == "together" && sent.Get("decision") != mailbox.Deny {
 		return errNotShown
@@ -138,15 +195,34 @@ func (p *page) act(e view.Message, ref capabilities.FormRef, sent url.Values, te
 	if button == "amend" {
 		name, request = "amend_form", amendmentOf(e, api.Acting{As: p.as}, api.RefTo(ref.String()), sent)
 	}
-	if several := decisionsLike(e, api.Acting{As: p.as}, sent, texts); button == "answer" && len(several.Decisions) > 1 {
-		for _, d := range several.Decisions {
-			if o, err := p.agent.Message(p.ctx(), capabilities.FormID(d.Form)); err != nil || o.Permission == nil || !o.Permission.IsSameCall(e.Permission) {
-				return errNotShown
-			}
+	if several := decisionsLike(e, api.Acting{As: p.as}, sent, texts); button == "answer" && (len(several.Decisions) > 1 || isLike(p)) {
+		if err := p.checkShown(e, several.Decisions); err != nil {
+			return err
 		}
 		name, request = "decide_many", several
 	}
 	return p.perform(button, name, request)
+}
+
+// checkShown refuses decisions on calls that the page of a message does not show: others than the same, and those that are one
+// row with it.
+func (p *page) checkShown(e view.Message, decisions []parley.Decision) error {
+	if len(decisions) == 0 {
+		return parley.Refuse(parley.InvalidArgument, "no call is selected")
+	}
+	var similar []view.Message
+	if isLike(p) {
+		similar = p.similarTo(p.ctx(), local{p.as, p.agent}, e)
+	}
+	for _, d := range decisions {
+		if slices.ContainsFunc(similar, func(m view.Message) bool { return m.MessageID == d.Form }) {
+			continue
+		}
+		if o, err := p.agent.Message(p.ctx(), capabilities.FormID(d.Form)); err != nil || o.Permission == nil || !o.Permission.IsSameCall(e.Permission) {
+			return errNotShown
+		}
+	}
+	return nil
 }
 
 // amendmentOf returns the changed question of a plain HTML form. It has fields only if a label has changed.
@@ -206,15 +282,26 @@ var errNotShown = parley.Refuse(parley.InvalidArgument, "a call is allowed where
 	WithHint("open each call, and allow it there; several are denied at once")
 
 // apt returns the answer to an approval without what its decision does not take: a denial takes no input to allow
-// instead, and what is allowed takes no reason. The reason was begun for a denial.
-func apt(texts []events.FieldText) []events.FieldText {
-	drop := "reason"
-	for _, t := range texts {
-		if t.Name == "decision" && (t.Text == mailbox.Deny || t.Text == mailbox.Never) {
-			drop = "input"
+// instead, and what is allowed takes no reason. The reason was begun for a denial. The buttons of the edit and of the
+// question name their part in the address; another button sends neither.
+func apt(texts []events.FieldText, sent url.Values, part string) ([]events.FieldText, error) {
+	texts = slices.Clone(texts)
+	denies := slices.ContainsFunc(texts, func(t events.FieldText) bool {
+		return t.Name == "decision" && (t.Text == mailbox.Deny || t.Text == mailbox.Never)
+	})
+	for i := range texts {
+		switch t := &texts[i]; {
+		case t.Name == "reason" && !denies:
+			t.Text = ""
+		case t.Name == "reason" && part == "asked":
+			t.Text = sent.Get("question")
+		case t.Name == "input" && part == "edited" && !denies && strings.TrimSpace(t.Text) == "":
+			return nil, &parley.Error{Code: parley.InvalidAnswer, Message: "the input to allow instead is empty", Fields: map[string]string{"input": emptyEdit}}
+		case t.Name == "input" && part != "edited":
+			t.Text = ""
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(texts), func(t events.FieldText) bool { return t.Name == drop && t.Text != "" })
+	return texts, nil
 }
 
 // decisionsOf returns the decisions about the calls that a plain HTML form names, each by its ID and digest.
@@ -231,8 +318,8 @@ func decisionsOf(as api.Acting, sent url.Values) api.DecideManyRequest {
 	return r
 }
 
-// decisionsLike returns the decision on a call, and the same on the identical ones that the plain HTML form names. Only the
-// first makes a rule. There are none for a call that is allowed with another input.
+// decisionsLike returns the decision on a call, and the same on the others that the plain HTML form names. Only one makes a rule:
+// the call itself, or the first if it is not among them. There are none for a call that is allowed with another input.
 func decisionsLike(e view.Message, as api.Acting, sent url.Values, texts []events.FieldText) api.DecideManyRequest {
 	said := map[string]string{}
 	for _, t := range texts {
@@ -243,11 +330,12 @@ func decisionsLike(e view.Message, as api.Acting, sent url.Values, texts []event
 	}
 	r := decisionsOf(as, sent)
 	r.SecondVote = sent.Has("second")
+	maker := max(slices.IndexFunc(r.Decisions, func(d parley.Decision) bool { return d.Form == e.MessageID }), 0)
 	for i := range r.Decisions {
 		d := &r.Decisions[i]
 		d.Reason, d.Decision = said["reason"], said["decision"]
 		switch {
-		case d.Form == e.MessageID:
+		case i == maker:
 			d.Rule, d.Until = said["rule"], said["until"]
 			if d.Decision == mailbox.Once || d.Decision == mailbox.Deny {
 				d.Rule, d.Until = "", ""
@@ -287,6 +375,15 @@ func operationOf(button string, as api.Acting, which api.FormRef, sent url.Value
 		return "withdraw_vote", api.MessageRequest{Acting: as, FormRef: which}
 	case "forward":
 		return "forward_form", api.ForwardFormRequest{Acting: as, FormRef: which, Recipient: sent.Get("to")}
+	case "rule":
+		r := api.MakeRuleRequest{Acting: as, Agent: sent.Get("agent"), Offer: sent.Get("offer"), Never: sent.Has("never")}
+		r.Form, _ = capabilities.ParseID(sent.Get("form"))
+		if after, err := time.ParseDuration(sent.Get("until")); err == nil && after > 0 && after <= maxLimit {
+			r.Until = capabilities.At(time.Now().Add(after))
+		} else if sent.Get("until") != "" {
+			return "", nil
+		}
+		return "make_rule", r
 	case "restore":
 		return "restore_message", api.MessageRequest{Acting: as, FormRef: which}
 	case "wake":

@@ -14,6 +14,7 @@ import (
 	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/sanitize"
+	"parley/mailbox"
 )
 
 const (
@@ -26,15 +27,16 @@ type listView string
 
 // The lists.
 const (
-	allMail     listView = "/"
+	allMail     listView = "/mail"
 	needsReader listView = "/questions" // the forms that wait for the reader, in all mail that it has
 	snoozedMail listView = "/snoozed"
 	doneMail    listView = "/done"
+	pastMail    listView = "/history" // what was decided and answered, with who and why
 )
 
-// isList reports whether a path is the address of a list.
+// isList reports whether a path is the address of a list. Everyone begins at what waits for the reader.
 func isList(path string) bool {
-	return slices.Contains([]listView{allMail, needsReader, snoozedMail, doneMail}, listView(path))
+	return path == "/" || slices.Contains([]listView{allMail, needsReader, snoozedMail, doneMail, pastMail}, listView(path))
 }
 
 // listQuery is what a list shows.
@@ -52,6 +54,9 @@ type listQuery struct {
 
 // queryOf returns the listQuery of an address.
 func queryOf(path string, q url.Values) listQuery {
+	if path == "/" {
+		path = string(needsReader)
+	}
 	return listQuery{View: listView(path), As: q.Get("as"), Text: strings.TrimSpace(q.Get("q")),
 		Kind: q.Get("kind"), State: q.Get("state"), Agent: q.Get("agent"), Group: q.Get("group")}
 }
@@ -97,6 +102,37 @@ func (l listQuery) By(group string) string {
 // filterChip is a filter of the list in words, and the address of the list without it.
 type filterChip struct{ Text, Without string }
 
+// viewLink leads to another view of the same place.
+type viewLink struct {
+	Text, Address string
+	ID            string // of the element with the link; "" for none
+	Count         int
+	Current       bool
+}
+
+// Views returns the views of the place that the list belongs to.
+func (m mailList) Views() []viewLink {
+	at := func(text string, to listQuery) viewLink {
+		return viewLink{Text: text, Address: to.Address(), Current: m.View == to.View && m.Kind == to.Kind && m.State == to.State}
+	}
+	if m.View == needsReader || m.View == snoozedMail {
+		return []viewLink{
+			at("All", listQuery{View: needsReader}), at("Calls", listQuery{View: needsReader, Kind: "approval"}),
+			at("Questions", listQuery{View: needsReader, Kind: "form"}), at("Requests", listQuery{View: needsReader, Kind: "request"}), at("Snoozed", listQuery{View: snoozedMail}),
+		}
+	}
+	if m.View == pastMail {
+		return []viewLink{
+			at("All", listQuery{View: pastMail}), at("Calls", listQuery{View: pastMail, Kind: "approval"}),
+			at("Questions", listQuery{View: pastMail, Kind: "form"}), at("Requests", listQuery{View: pastMail, Kind: "request"}),
+		}
+	}
+	return []viewLink{
+		at("All", listQuery{View: allMail, As: m.As, Group: m.Group}), at("Messages", listQuery{View: allMail, As: m.As, Group: m.Group, Kind: "message"}),
+		at("Open", listQuery{View: allMail, As: m.As, Group: m.Group, State: "open"}), at("Done", listQuery{View: doneMail, As: m.As, Group: m.Group}),
+	}
+}
+
 // Filters returns the filters of the list.
 func (l listQuery) Filters() (all []filterChip) {
 	for _, f := range []struct {
@@ -135,7 +171,7 @@ func (l listQuery) IsPicked() bool {
 
 // filter returns the filter of the list's messages.
 func (l listQuery) filter() view.MessageFilter {
-	f := view.MessageFilter{Open: l.State == "open", Notes: l.Kind == "message"}
+	f := view.MessageFilter{Open: l.State == "open", Settled: l.State == "settled", Notes: l.Kind == "message", Forms: l.Kind != "" && l.Kind != "message"}
 	switch l.View {
 	case snoozedMail:
 		f.Snoozed = true
@@ -150,6 +186,8 @@ func (l listQuery) filter() view.MessageFilter {
 // keeps reports whether the list shows a message.
 func (l listQuery) keeps(m view.Message) bool {
 	switch {
+	case l.View == pastMail && m.Outcome == nil:
+		return false
 	case l.View == allMail && m.Dismissed, l.Kind != "" && m.Type != l.Kind:
 		return false
 	case l.Agent != "" && m.From.String() != l.Agent && m.To.String() != l.Agent:
@@ -163,7 +201,12 @@ func (l listQuery) keeps(m view.Message) bool {
 // hasText reports whether a message shows a text, in any case.
 func hasText(m view.Message, text string) bool {
 	text = strings.ToLower(text)
-	for _, s := range []string{m.Title, m.Description, m.Subject, m.Text, m.FromName, m.ToName} {
+	said := []string{m.Title, m.Description, m.Subject, m.Text, m.FromName, m.ToName}
+	if m.Outcome != nil { // a reason is found as well
+		_, reason := mailbox.ReadDecision(m.Outcome.Values)
+		said = append(said, m.Outcome.Note, reason)
+	}
+	for _, s := range said {
 		if strings.Contains(strings.ToLower(s), text) {
 			return true
 		}
@@ -193,10 +236,12 @@ func (m mailList) Heading() string {
 		return "Snoozed"
 	case m.View == doneMail:
 		return "Done"
+	case m.View == pastMail:
+		return "History"
 	case m.As != "":
 		return sanitize.Line(m.As)
 	}
-	return "All mail"
+	return "Mail"
 }
 
 // inbox shows an agent's mail, or what waits for the reader, and the first message of the list beside it. By POST it acts on
@@ -220,7 +265,13 @@ func (p *page) inbox() error {
 			return err
 		}
 		c := p.card(p.ctx(), mail, at.Message, nil)
-		c.Tools = c.Received
+		if at.IsSimilar() {
+			addSimilar(p, p.ctx(), mail, &c)
+		}
+		addThread(p, p.ctx(), mail, &c)
+		if c.Tools = c.Received; c.Approval != nil {
+			p.tryRules(&c)
+		}
 		at.Current, f.Main = true, c
 	}
 	return p.show(http.StatusOK, "mail.html", f)
@@ -272,22 +323,24 @@ func (p *page) needs(q listQuery, before string, keys []string) (mailList, error
 	if err != nil {
 		return mailList{}, err
 	}
+	p.waiting = waitingBy(who, waiting)
 	l := mailList{listQuery: q, Count: len(waiting), Newest: before == ""}
-	slices.Reverse(waiting)
 	waiting = slices.DeleteFunc(waiting, func(w question) bool {
 		return !q.keeps(w.Message) || len(keys) > 0 && !slices.Contains(keys, ElementKey(w.name, w.Number))
 	})
-	shown := p.drawRows(waiting, q.In())
-	if q.Group == "agent" {
-		shown = byAgent(shown)
-	}
+	shown := ranked(p, waiting, q.In())
 	if at := slices.IndexFunc(shown, func(r row) bool { return r.Has(before) }); at >= 0 {
 		shown = shown[at+1:]
 	}
 	if len(shown) > firstPaint {
 		shown, l.Before = shown[:firstPaint], shown[firstPaint-1].Key
 	}
-	l.Rows = grouped(shown, q.Group)
+	for i := range shown {
+		if i > 0 && shown[i].Section == shown[i-1].Section {
+			shown[i].Group = ""
+		}
+	}
+	l.Rows = shown
 	return l, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/queue"
 	"parley/mailbox/form"
 )
 
@@ -45,17 +46,24 @@ func answers(e view.Message, name func(capabilities.Ref) string) []shownAnswer {
 // card is one message as the page draws it.
 type card struct {
 	view.Message
-	Base     string // the beginning of the addresses of pages
-	As       string // the reader's name for the agent that has the message; "" for the reader
-	Key      string // the beginning of element IDs
-	Status   view.FormStatus
-	Widgets  []widget
-	Answers  []shownAnswer
-	Carried  []carried
-	Approval *approval // the call of an approval; nil for any other message
-	Decision decision  // of an approval that was answered
-	Wrong    string    // the message of a refused answer
-	Tools    bool      // it has buttons that snooze it or put it away
+	Own        capabilities.ID // the agent that has the message; zero for what is drawn before it is sent
+	Base       string          // the beginning of the addresses of pages
+	As         string          // the reader's name for the agent that has the message; "" for the reader
+	Key        string          // the beginning of element IDs
+	Status     view.FormStatus
+	Widgets    []widget
+	Answers    []shownAnswer
+	Carried    []carried
+	Approval   *approval       // the call of an approval; nil for any other message
+	Offers     []choice        // the rules that may be made of a decided call; nil for none
+	Group      *group          // the similar calls that are decided with it; nil if it is shown alone
+	Thread     []card          // the messages of the thread, oldest first; nil if it is shown alone
+	Root       capabilities.ID // of the thread
+	ReplyState string          // what who gets a reply does now, in words; "" if that is not known
+	Opened     bool            // it is the message of a thread that was opened
+	Decision   decision        // of an approval that was answered
+	Wrong      string          // the message of a refused answer
+	Tools      bool            // it has buttons that snooze it or put it away
 }
 
 // carried is a value that a message brings.
@@ -78,6 +86,40 @@ func (c card) Progress() string {
 	}
 	words := strings.Join(all, "; ")
 	return strings.ToUpper(words[:1]) + words[1:]
+}
+
+// recipients returns recipients in words, at most so many by name. What another calls one is in quotation marks.
+func recipients(all []view.Recipient, most int) string {
+	return view.RecipientWords(all, most, func(r view.Recipient) string {
+		switch {
+		case r.Name == "SELF":
+			return "you"
+		case r.Name == "" && r.Said != "":
+			return "“" + r.Said + "”"
+		}
+		return r.Name
+	})
+}
+
+// ToAll returns the recipients of a message to several, in words.
+func (c card) ToAll() string { return recipients(c.Recipients, 6) }
+
+// LateWords returns who has not acknowledged a message that was escalated, in words.
+func (c card) LateWords() string { return recipients(c.Late, len(c.Late)) }
+
+// EscalateWords returns who gets a message that is not acknowledged.
+func (c card) EscalateWords() string { return recipients([]view.Recipient{*c.Escalate}, 1) }
+
+// Missed returns whom a message to several or to a group did not reach, in words.
+func (c card) Missed() (lines []string) {
+	for _, u := range c.Unreached {
+		line := "Did not reach " + recipients([]view.Recipient{u.Recipient}, 1) + " (" + u.Why + ")"
+		if u.ByName != "SELF" {
+			line += ", " + cmp.Or(u.ByName, view.ShortID(u.By)) + " says"
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // refusedAnswer is an answer that the node refused, with the reasons.
@@ -104,6 +146,9 @@ func newCard(base, as string, e view.Message, t *refusedAnswer, name func(capabi
 	case e.AnswerNeeded:
 		if c.Widgets = drawFields(c.Key, e.Fields, t); c.IsApproval() {
 			c.Approval.decisions(c.Widgets)
+			if edit := c.Approval.Edit; t != nil && edit != nil && edit.Text() != "" && edit.Text() != e.Permission.Input {
+				c.Approval.Edited = newEdited(e, edit.Text())
+			}
 		}
 	case e.Outcome != nil:
 		if c.Decision = decisionOf(e); c.Decision == (decision{}) {
@@ -115,12 +160,35 @@ func newCard(base, as string, e view.Message, t *refusedAnswer, name func(capabi
 
 // card returns the card of a message in an agent's mail. A reference is named as that agent names it.
 func (p *page) card(ctx context.Context, l local, e view.Message, t *refusedAnswer) card {
+	p.name(&e)
 	c := newCard(p.base, l.name, e, t, namer(ctx, l.agent))
+	c.Own = l.agent.ID()
+	c.Offers = offersAfter(p, &c)
 	if c.Approval != nil && c.Approval.Decision != nil {
-		c.Approval.Key = c.Key
+		c.Approval.Key, c.Approval.Opened = c.Key, openedBy(p.r.URL.Query().Get("do"))
 		c.Approval.together(e, p.waitingIn(ctx, l))
 	}
 	return c
+}
+
+// addSimilar has a card show the similar calls, of which its message is one. It stays as it is if that is a row of its own.
+func addSimilar(p *page, ctx context.Context, l local, c *card) {
+	members := p.similarTo(ctx, l, c.Message)
+	if members == nil || c.Approval.Decision == nil {
+		return
+	}
+	c.Group = groupOf(p, l, c.Key, members)
+	c.Approval.Same, c.Approval.Whole = nil, nil
+	c.Approval.onlyShared(members)
+	c.Approval.describe()
+}
+
+// Digests returns the digests of the calls that the card shows, each of which its decision names.
+func (c card) Digests() string {
+	if c.Group != nil {
+		return c.Group.Digests()
+	}
+	return c.Digest
 }
 
 // waitingIn returns the forms that wait in an agent's mail. The page looks once.
@@ -142,8 +210,28 @@ func (p *page) waitingIn(ctx context.Context, l local) []view.Message {
 	return all
 }
 
+// waitingBy returns what waits in the mail of agents by their names, so that the item beside a list needs no other look.
+func waitingBy(who []local, waiting []question) map[string][]view.Message {
+	by := make(map[string][]view.Message, len(who))
+	for _, l := range who {
+		by[l.name] = nil
+	}
+	for _, w := range waiting {
+		by[w.name] = append(by[w.name], w.Message)
+	}
+	return by
+}
+
 // unnamed returns a reference in words, for an agent that has no name for it.
 func unnamed(r capabilities.Ref) string { return string(r.Kind) + " " + view.ShortID(r.Target) }
+
+// Speaker returns the agent at the other end, whose initials lead the message.
+func (c card) Speaker() party {
+	if c.Sent && !c.Received {
+		return partyOf(c.To, c.ToName)
+	}
+	return partyOf(c.From, c.FromName)
+}
 
 // statusOf returns the status of a form; "" for a message.
 func statusOf(e view.Message) view.FormStatus {
@@ -224,6 +312,9 @@ func (c card) HasSecret() bool {
 func (c card) DueSoon() bool {
 	return c.Deadline != 0 && time.Until(c.Deadline.Std()) < time.Hour
 }
+
+// GivesUp reports whether who asks waits for the answer until the deadline, and goes on without one then.
+func (c card) GivesUp() bool { return queue.GivesUp(&c.Message) }
 
 // Heading returns the subject of the message in a line.
 func (c card) Heading() string {

@@ -33,7 +33,7 @@ func fragment(t *testing.T, c card) string {
 func TestApprovalsShowNoMarkdown(t *testing.T) {
 	m := view.Message{Type: string(events.Approval), Number: 1, Permission: &parley.Permission{Tool: "bash", Input: "echo *a*\n\n**b**"}, Date: capabilities.At(time.Now())}
 	c := newCard("", "", m, nil, nil)
-	if html := fragment(t, c); !strings.Contains(html, "<p class=\"context input\">echo *a*\n\n**b**</p>") || strings.Contains(html, "<em>") || strings.Contains(html, "<strong>") {
+	if html := fragment(t, c); !strings.Contains(html, "<p class=\"context input\">echo *a*\n\n**b**</p>") || strings.Contains(html, "<em>") || strings.Contains(html, "<strong>b") {
 		t.Error(html)
 	}
 	if c.Context() != "" {
@@ -140,12 +140,12 @@ func TestVotesAreShown(t *testing.T) {
 		Votes: &view.Votes{Need: 2, Have: 1, Own: view.VoteStands, Cast: []view.Vote{{ByName: "bob", Outcome: events.VoteDeclined, At: now, Note: "not today"}}, Waiting: []view.Party{{Name: "eve"}}},
 	}
 	html := fragment(t, newCard("", "", m, nil, nil))
-	for _, want := range []string{"1 of 2 answered", "waiting for", "eve", "declined", "not today", `value="withdraw"`, "You answered"} {
+	for _, want := range []string{"1 of 2 answered", "No answer yet", "eve", "Declined", "not today", `value="withdraw"`, "You answered"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("no %q in %s", want, html)
 		}
 	}
-	if state := newRow("", local{}, m).State(); state != "◐ Voted · 1 of 2" {
+	if state := newRow("", local{}, m, nil).State(); state != "◐ Voted · 1 of 2" {
 		t.Errorf("in the list: %s", state)
 	}
 	m.Votes.Own, m.AnswerNeeded = view.VoteVoid, true
@@ -157,7 +157,7 @@ func TestVotesAreShown(t *testing.T) {
 // TestHostileCallsAreShownOnPage draws calls that hide what they do.
 func TestHostileCallsAreShownOnPage(t *testing.T) {
 	t.Parallel()
-	raw := regexp.MustCompile(`(?s)<details class="raw">.*?</details>|<dl class="digests">.*?</dl>|<textarea.*?</textarea>`)
+	raw := regexp.MustCompile(`(?s)<details class="raw">.*?</details>|<dl class="digests">.*?</dl>|<textarea.*?</textarea>|<div class="notes">\s*</div>`)
 	for _, c := range calltest.Hostile() {
 		m := view.Message{Type: string(events.Approval), Number: 1, Date: capabilities.At(time.Now()), Permission: &parley.Permission{Tool: c.Tool, Input: c.Input, Folder: "/srv/shop"}, AnswerNeeded: true, Fields: []events.Field{
 			{Name: "decision", Type: events.Buttons, Options: []events.Option{{Value: "deny"}, {Value: "once"}}}, {Name: "reason", Type: events.Textarea},
@@ -172,7 +172,8 @@ func TestHostileCallsAreShownOnPage(t *testing.T) {
 			t.Errorf("%s: the words of the caller have no label:\n%.3000s", c.Name, page)
 		}
 		if strings.Contains(page, strings.Repeat("\n", 12)) || strings.Contains(page, strings.Repeat(" ", 100)) {
-			t.Errorf("%s: blanks push the rest away", c.Name)
+			i := max(strings.Index(page, strings.Repeat("\n", 12)), strings.Index(page, strings.Repeat(" ", 100)))
+			t.Errorf("%s: blanks push the rest away: %q", c.Name, page[max(0, i-200):min(len(page), i+100)])
 		}
 	}
 }
@@ -194,10 +195,10 @@ func TestProgressIsShown(t *testing.T) {
 			t.Errorf("no %q in %s", want, html)
 		}
 	}
-	if state := newRow("", local{}, m).State(); state != "Overdue" {
+	if state := newRow("", local{}, m, nil).State(); state != "Overdue" {
 		t.Errorf("in the list: %s", state)
 	}
-	if m.Overdue = false; newRow("", local{}, m).State() != "shown" {
-		t.Errorf("in the list: %s", newRow("", local{}, m).State())
+	if m.Overdue = false; newRow("", local{}, m, nil).State() != "shown" {
+		t.Errorf("in the list: %s", newRow("", local{}, m, nil).State())
 	}
 }

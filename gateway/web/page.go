@@ -5,12 +5,14 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/gateway/httpd"
+	"parley/gateway/people"
 )
 
 // layout is the data of the template that all pages share.
@@ -39,6 +41,25 @@ func (l layout) View() string {
 	return "list"
 }
 
+// Place returns the place of the rail to which the page belongs; "" for none.
+func (l layout) Place() string {
+	switch {
+	case l.Here == AccessPath:
+		return "access"
+	case l.List != nil && l.List.View == pastMail:
+		return "history"
+	case l.List != nil && (l.List.View == needsReader || l.List.View == snoozedMail):
+		return "needs"
+	case l.List != nil || strings.HasPrefix(l.Here, FormsPath) || l.Here == ComposePath:
+		return "mail"
+	case l.Here == SettingsPath, l.Here == DevicesPath, l.Here == AgentPath(""):
+		return "settings"
+	case strings.HasPrefix(l.Here, "/agents"):
+		return "agents"
+	}
+	return ""
+}
+
 // Cursor returns the cursor from which to follow the mail of the list; "" if there is none to follow.
 func (l layout) Cursor() string {
 	if l.List == nil || !l.List.Newest {
@@ -58,6 +79,10 @@ type page struct {
 	as        string        // the reader's name for that agent; "" for the reader's own mail
 	body      []byte        // of the request
 	held      *api.Charge   // for the request and the response
+
+	statusOf []view.AgentStatus // that the page can name, and when it looked
+	looked   time.Time
+	named    *people.Names // nil before the first
 
 	waiting map[string][]view.Message // the forms that wait in the mail of agents, by the reader's name for them
 }
@@ -129,7 +154,8 @@ func (p *page) execute(buf *bytes.Buffer, name string, data any) error {
 		return err
 	}
 	defer built()
-	if err := p.site.templates.ExecuteTemplate(buf, name, data); err != nil {
+	err = p.held.Account().InTurn(p.ctx(), func() error { return p.site.templates.ExecuteTemplate(buf, name, data) })
+	if err != nil {
 		return err
 	}
 	return p.held.Add(int64(buf.Len()))
@@ -142,9 +168,22 @@ func (p *page) refuse(err error) {
 		return
 	}
 	e := api.Shown(err)
-	if err := p.site.render(p.w, api.HTTPStatus(e.Code), "refusal.html", layout{Base: p.base, Main: e}); err != nil {
+	if err := p.site.render(p.w, api.HTTPStatus(e.Code), "refusal.html", layout{Title: refusalTitle(e.Code), Base: p.base, Main: e}); err != nil {
 		httpd.Refuse(p.w, err, 0)
 	}
+}
+
+// refusalTitle returns what a page with an error is headed by: what went wrong, as far as that is known.
+func refusalTitle(code parley.Code) string {
+	switch code {
+	case parley.NoSuchMessage:
+		return "There is nothing here"
+	case parley.NotPermitted, parley.Unauthenticated:
+		return "You may not see this"
+	case parley.Internal:
+		return "Something went wrong"
+	}
+	return "This cannot be done"
 }
 
 // maxNamed bounds the names that are looked through for the name of a reference.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"hash/fnv"
 	"net/url"
 	"path"
 	"slices"
@@ -17,6 +16,8 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/gateway/call/risk"
+	"parley/gateway/queue"
 	"parley/gateway/sanitize"
 )
 
@@ -28,28 +29,31 @@ type row struct {
 	In       string // the query of the list, without a question mark
 	Key      string // of the message's card
 	Status   view.FormStatus
-	Folder   string // the last part of the folder of an approval's call
-	Line     string // the message in a line
+	Folder   string       // the last part of the folder of an approval's call
+	Line     string       // the message in a line
+	Facts    *queue.Facts // of an approval's call; nil for any other message
 	Decision decision
-	Current  bool   // it is the item beside the list
-	Same     []row  // the rows of identical open asks, which the list does not show; only their messages are set
+	Current  bool  // it is the item beside the list
+	Same     []row // the rows of identical or similar open asks, which the list does not show; only their messages are set
+	Fold     queue.Fold
 	Group    string // heading before the row; "" for none
+	By       string // the order of the rows below the heading; "" for that of dates
+	Section  queue.Section
 }
 
-// newRow returns the row of a message in the mail of an agent.
-func newRow(base string, l local, e view.Message) row {
-	r := row{Message: e, Base: base, As: l.name, Key: ElementKey(l.name, e.Number), Status: statusOf(e)}
+// newRow returns the row of a message in the mail of an agent. Facts are those of its call; nil for another message.
+func newRow(base string, l local, e view.Message, facts *queue.Facts) row {
+	r := row{Message: e, Base: base, As: l.name, Key: ElementKey(l.name, e.Number), Status: statusOf(e), Facts: facts}
 	c := card{Message: e, Status: r.Status}
-	if c.IsApproval() {
-		c.Approval = newApproval(e)
-		if r.Folder = path.Base(c.Approval.Folder); c.Approval.Folder == "" {
-			r.Folder = ""
+	switch {
+	case facts != nil:
+		if e.Permission.Folder != "" {
+			r.Folder = path.Base(sanitize.Line(e.Permission.Folder))
 		}
 		if e.Outcome != nil {
 			r.Decision = decisionOf(e)
 		}
-	}
-	switch {
+		r.Line = lineOf(facts.Brief.Text())
 	case e.Archived == nil:
 		r.Line = lineOf(cmp.Or(c.Heading(), e.Text))
 	case e.Archived.Form:
@@ -71,6 +75,43 @@ func lineOf(text string) string {
 	}
 	return strings.ToValidUTF8(text, "")
 }
+
+// Icon returns the name of the icon for the kind of the message.
+func (r row) Icon() string {
+	switch {
+	case r.Archived != nil:
+		return "files"
+	case r.Facts != nil:
+		switch r.Facts.Verb {
+		case "run":
+			return "term"
+		case "edit", "write":
+			if r.IsSimilar() {
+				return "files"
+			}
+			return "edit"
+		case "read":
+			return "files"
+		}
+		return "plug"
+	case r.Votes != nil && r.Votes.Need > 1:
+		return "users"
+	case r.Type == "message":
+		return "mail"
+	case len(r.Fields) > 1:
+		return "form"
+	}
+	return "ask"
+}
+
+// IsHigh reports whether it is an open call of high risk.
+func (r row) IsHigh() bool { return r.AnswerNeeded && r.Facts != nil && r.Facts.Risk == risk.High }
+
+// HasRisk reports whether it is an open call with a mark of its risk.
+func (r row) HasRisk() bool { return r.AnswerNeeded && r.Facts != nil && r.Facts.Mark() != "" }
+
+// IsApproval reports whether the message is about a tool's call.
+func (r row) IsApproval() bool { return r.Permission != nil }
 
 // Other returns the agent at the other end of the message.
 func (r row) Other() party {
@@ -110,6 +151,9 @@ func (r row) Address() string {
 	if r.Archived != nil {
 		which = strconv.FormatUint(r.Number, 10)
 	}
+	if r.IsSimilar() {
+		q.Set("like", "yes")
+	}
 	return r.Base + FormsPath + which + suffix(q, r.In)
 }
 
@@ -120,14 +164,20 @@ func (r row) Has(key string) bool {
 
 // Many returns the number of asks that the row stands for; 0 if it is one.
 func (r row) Many() int {
-	if len(r.Same) == 0 {
+	if len(r.Same) == 0 || r.IsThread() {
 		return 0
 	}
 	return 1 + len(r.Same)
 }
 
-// Ask returns what identical open asks share; "" for a row that is never one with another.
+// IsSimilar reports whether the row stands for calls that are alike, and not the same.
+func (r row) IsSimilar() bool { return r.Fold == queue.Similar }
+
+// Ask returns what identical open asks share, and the messages of a thread; "" for a row that is never one with another.
 func (r row) Ask() string {
+	if root := rootOf(&r.Message); r.Type == "message" && !root.IsZero() {
+		return "thread " + root.String()
+	}
 	if !r.AnswerNeeded || r.Permission == nil {
 		return ""
 	}
@@ -217,16 +267,6 @@ func (p party) Initials() string {
 	return strings.ToUpper(string([]rune(words[0])[:1]) + string([]rune(words[1])[:1]))
 }
 
-// tints is the number of colours of initials.
-const tints = 8
-
-// Tint returns the number of the agent's colour.
-func (p party) Tint() string {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(p.ID)) // never fails
-	return strconv.Itoa(int(h.Sum32() % tints))
-}
-
 // dayOf returns a day in words, for browsers without scripts.
 func dayOf(t capabilities.Time) string {
 	switch at, now := t.Std().UTC(), time.Now().UTC(); {
@@ -266,7 +306,7 @@ func byAgent(rows []row) []row {
 	return rows
 }
 
-// drawRows returns the rows of messages, of which identical open asks are one row.
+// drawRows returns the rows of messages, of which identical open asks are one row, and the messages of a thread.
 func (p *page) drawRows(all []question, in string) []row {
 	messages := make([]view.Message, len(all))
 	for i, m := range all {
@@ -274,17 +314,63 @@ func (p *page) drawRows(all []question, in string) []row {
 	}
 	var rows []row
 	for _, group := range view.Together(messages) {
-		first := all[group[0]]
-		r := newRow(p.base, first.local, first.Message)
-		r.In = in
-		for _, i := range group[1:min(len(group), api.MaxDecisions)] {
-			m := all[i]
-			r.Same = append(r.Same, row{Message: m.Message, Key: ElementKey(m.name, m.Number)})
-		}
-		rows = append(rows, r)
+		rows = append(rows, rowOfAll(p, all, group, in))
 	}
+	rows = foldThreads(rows)
 	slices.SortStableFunc(rows, func(a, b row) int { return b.leads() - a.leads() })
 	return rows
+}
+
+// ranked returns the rows of what waits, in the order of the queue. Identical calls are one row, and so are similar ones.
+func ranked(p *page, all []question, in string) []row {
+	messages := make([]view.Message, len(all))
+	for i, m := range all {
+		messages[i] = m.Message
+	}
+	var rows []row
+	for _, of := range queue.Rank(messages, &p.site.readings, capabilities.At(time.Now())) {
+		for _, group := range partsOf(messages, of) {
+			r := rowOfAll(p, all, group, in)
+			if r.Fold = foldOf(messages, group); r.IsSimilar() {
+				facts := make([]*queue.Facts, len(group))
+				for i, at := range group {
+					facts[i] = p.site.readings.Of(&messages[at])
+				}
+				r.Line = lineOf(similarLine(facts))
+			}
+			if of.Limit != 0 && len(group) > 1 {
+				r.Deadline = of.Limit
+			}
+			r.Section, r.Group, r.By = of.Section, of.Section.String(), orders[of.Section]
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// orders are the orders of the sections of the queue, in words.
+var orders = map[queue.Section]string{queue.DueSoon: "soonest first", queue.Stopped: "risk, then waiting time", queue.CanWait: "oldest first"}
+
+// pick returns some of several messages.
+func pick(all []view.Message, which []int) []view.Message {
+	picked := make([]view.Message, len(which))
+	for i, at := range which {
+		picked[i] = all[at]
+	}
+	return picked
+}
+
+// rowOfAll returns the row of several messages, which are one row.
+func rowOfAll(p *page, all []question, group []int, in string) row {
+	first := all[group[0]]
+	p.name(&first.Message)
+	r := newRow(p.base, first.local, first.Message, p.site.readings.Of(&first.Message))
+	r.In = in
+	for _, i := range group[1:min(len(group), api.MaxDecisions)] {
+		m := all[i]
+		r.Same = append(r.Same, row{Message: m.Message, Key: ElementKey(m.name, m.Number)})
+	}
+	return r
 }
 
 // firstOf returns the message to show beside a list: the first that waits, or the first.

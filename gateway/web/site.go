@@ -15,6 +15,7 @@ import (
 	"parley/actors/view"
 	"parley/gateway/api"
 	"parley/gateway/httpd"
+	"parley/gateway/queue"
 	"parley/gateway/sanitize"
 )
 
@@ -36,6 +37,7 @@ type Site struct {
 	Options
 	Assets    *Assets
 	templates *template.Template
+	readings  queue.Readings // of the calls that lists show
 }
 
 // New reads the templates and assets, and returns a Site of them.
@@ -73,6 +75,12 @@ func handlerOf(path string) (func(*page) error, bool) {
 		return (*page).agents, true
 	case strings.HasPrefix(path, AgentsPath):
 		return func(p *page) error { return (&agentRequest{page: p}).serve() }, true
+	case path == AccessPath:
+		return showAccess, true
+	case path == ComposePath:
+		return compose, true
+	case path == SettingsPath:
+		return showSettings, true
 	case path == DevicesPath:
 		return func(p *page) error { return deviceSettings{p}.serve() }, true
 	case path == EventsPath:
@@ -91,7 +99,7 @@ func handlerOf(path string) (func(*page) error, bool) {
 	return nil, false
 }
 
-// Serve answers a request of a principal for a path that the site has.
+// Serve answers a request of a principal for a path that the site has, or says that it has none.
 func (s *Site) Serve(w http.ResponseWriter, r *http.Request, by api.Principal) {
 	defer httpd.Survive(w, s.Monitor, "page")
 	held := api.ChargeOf(by.Account())
@@ -148,7 +156,7 @@ func (s *Site) serve(p *page) error {
 	p.w.Header().Set("Content-Security-Policy", pagePolicy)
 	handle, known := handlerOf(p.r.URL.Path)
 	if !known {
-		return parley.Refuse(parley.InvalidArgument, "there is nothing at %.80q", p.r.URL.Path)
+		return parley.Refuse(parley.NoSuchMessage, "there is nothing at %.80q", p.r.URL.Path)
 	}
 	return handle(p)
 }

@@ -135,7 +135,8 @@ type follow struct {
 	call   *call
 	as     string
 	open   func(ctx context.Context, a api.Agent, changed func()) (source, error)
-	source source // of the goroutine; nil before it is open
+	agent  api.Agent // whose follow it is
+	source source    // of the goroutine; nil before it is open
 
 	mu      sync.Mutex
 	credit  uint64 // items that the client takes
@@ -245,11 +246,10 @@ func (f *follow) send() (err error) {
 	c := f.call
 	s, ctx := c.session, c.session.alive
 	if f.source == nil {
-		a, err := s.server.backend.Agent(ctx, c.agent.principal, f.as)
-		if err != nil {
+		if f.agent, err = s.server.backend.Agent(ctx, c.agent.principal, f.as); err != nil {
 			return err
 		}
-		if f.source, err = f.open(ctx, a, f.wake); err != nil {
+		if f.source, err = f.open(ctx, f.agent, f.wake); err != nil {
 			return err
 		}
 	}
@@ -261,7 +261,11 @@ func (f *follow) send() (err error) {
 		if err := s.server.backend.Check(ctx, c.agent.principal); err != nil {
 			return err
 		}
-		body, err := c.encode(nil, item)
+		var body []byte
+		err = f.agent.Mail().InTurn(ctx, func() (err error) {
+			body, err = c.encode(nil, item)
+			return err
+		})
 		if err != nil {
 			return err
 		}

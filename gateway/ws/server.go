@@ -102,13 +102,16 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, p api.Principal, 
 	if protocol == mux.Protocol {
 		o.MaxMessage = mux.MaxMessage
 	}
+	s.sessions.Add(1) // before it leaves the connections of HTTP, which a stop waits for first
 	conn, err := websocket.Accept(w, r, protocol, o)
 	if err != nil {
+		s.sessions.Done()
 		account.Give(api.KindWebSockets, 1)
 		return // the client has gone
 	}
 	taken = true
-	s.sessions.Go(func() { // the handler returns: its buffers, and those of its request, would stay as long as the connection
+	go func() { // the handler returns: its buffers, and those of its request, would stay as long as the connection
+		defer s.sessions.Done()
 		defer ended()
 		defer account.Give(api.KindWebSockets, 1)
 		defer conn.KeepAlive(s.KeepAlive, s.FrameTime)()
@@ -127,7 +130,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, p api.Principal, 
 			session.serve()
 			return nil
 		})
-	})
+	}()
 }
 
 // subprotocol returns the subprotocol to choose of those that a client offers; "" for none. A browser that offers some expects

@@ -11,4 +11,6 @@
 //
 // A flow that comes later starts at the virtual time of the queue: the tag of the flow that got a place last. So it has no
 // claim for the time before. It waits for one piece of each other flow at most.
+//
+// A Rest says when work that can wait leaves the processors to those who write: after each piece of it, while anything is written.
 package fair

@@ -46,11 +46,14 @@ const (
 	ReadOnly            Code = "READ_ONLY"
 	CorruptLog          Code = "CORRUPT_LOG"
 	NewerLog            Code = "NEWER_LOG" // a newer version of the program has written the log, the archive or the backup
+	NoSuchFile          Code = "NO_SUCH_FILE"
+	FileDamaged         Code = "FILE_DAMAGED"
 	Timeout             Code = "TIMEOUT"
 	Cancelled           Code = "CANCELLED"
 	Declined            Code = "DECLINED"
 	Expired             Code = "EXPIRED"
-	Asked               Code = "ASKED" // who may answer the form has asked back; the form is open
+	Asked               Code = "ASKED"  // who may answer the form has asked back; the form is open
+	Leased              Code = "LEASED" // another agent has a lease on it
 	Internal            Code = "INTERNAL"
 )
 

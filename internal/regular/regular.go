@@ -35,6 +35,15 @@ func open(path string, flag int, named fs.FileInfo) (*os.File, error) {
 	return f, nil
 }
 
+// OpenOrCreate opens a file to read and to write, as Open does, and creates one of mode 0600 where there is nothing.
+func OpenOrCreate(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) // follows no link
+	if errors.Is(err, fs.ErrExist) {
+		return Open(path, os.O_RDWR)
+	}
+	return f, err
+}
+
 // Read reads a file as Open opens it.
 func Read(path string) ([]byte, error) {
 	f, err := Open(path, os.O_RDONLY)

@@ -1,6 +1,7 @@
 package regular
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -25,5 +26,33 @@ func TestOnlyFilesAreOpened(t *testing.T) {
 		if string(b) != want[1] || (err == nil) != (want[1] != "") {
 			t.Errorf("ReadLinked(%s): %q, %v", filepath.Base(path), b, err)
 		}
+	}
+}
+
+// TestOnlyFilesAreCreated opens a file to write to where there is none, and does not write through a link.
+func TestOnlyFilesAreCreated(t *testing.T) {
+	folder := t.TempDir()
+	file, link, loose, pipe := filepath.Join(folder, "file"), filepath.Join(folder, "link"), filepath.Join(folder, "loose"), filepath.Join(folder, "pipe")
+	for _, err := range []error{os.Symlink(file, link), os.Symlink(filepath.Join(folder, "none"), loose), syscall.Mkfifo(pipe, 0o600)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // it is made, and then there
+		f, err := OpenOrCreate(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{link, loose, pipe, folder} {
+		if f, err := OpenOrCreate(path); !errors.Is(err, ErrNot) {
+			t.Errorf("%s was opened: %v, %v", filepath.Base(path), f, err)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(folder, "none")); err == nil {
+		t.Error("a file was made through a link")
 	}
 }

@@ -168,6 +168,8 @@ func (q question) wrongType(v capabilities.Value) string {
 	case Reference:
 		_, ok := v.AsRef()
 		return unless(ok || q.anyValue, "want a capability")
+	case File:
+		return wrongFile(v)
 	case Any:
 		if q.pattern != nil {
 			return wrongLeaf(v)

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"parley"
+	"parley/capabilities"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -60,6 +61,9 @@ func compilePattern(raw json.RawMessage, left *patternBudget) (*pattern, string)
 	if why := found.wrong(doc, 0); why != "" {
 		return nil, why
 	}
+	if doc, err = normalTexts(doc); err != nil {
+		return nil, "the pattern holds " + err.Error()
+	}
 	if !left.take(len(raw), found) { // before the compiler runs
 		return nil, tooMuchTogether
 	}
@@ -92,6 +96,9 @@ func checkBy(schema *jsonschema.Schema) func(value []byte) string {
 		if err != nil {
 			return notJSON
 		}
+		if doc, err = normalTexts(doc); err != nil {
+			return "it holds " + err.Error()
+		}
 		if err := schema.Validate(doc); err != nil {
 			if v, ok := err.(*jsonschema.ValidationError); ok {
 				return reason(v)
@@ -100,6 +107,37 @@ func checkBy(schema *jsonschema.Schema) func(value []byte) string {
 		}
 		return ""
 	}
+}
+
+// normalTexts returns JSON with all texts and names in normal form, so that a pattern compares and measures what is read the same
+// alike, however it is spelled. What it is given is at most as deep as a value or a pattern may be, and may be changed. Two
+// names that become one are an error, since only one of them would be checked.
+func normalTexts(doc any) (any, error) {
+	var err error
+	switch doc := doc.(type) {
+	case string:
+		return capabilities.Normal(doc), nil
+	case []any:
+		for i := range doc {
+			if doc[i], err = normalTexts(doc[i]); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		for _, name := range slices.Collect(maps.Keys(doc)) {
+			v, err := normalTexts(doc[name])
+			if err != nil {
+				return nil, err
+			}
+			normal := capabilities.Normal(name)
+			if _, twice := doc[normal]; twice && normal != name {
+				return nil, fmt.Errorf("the name %s twice", parley.Quoted(normal, maxFieldName))
+			}
+			delete(doc, name)
+			doc[normal] = v
+		}
+	}
+	return doc, nil
 }
 
 // wrong returns why a pattern's JSON must not be compiled, or "". It refuses "$id" and "$ref" also within constants and

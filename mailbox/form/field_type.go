@@ -44,6 +44,7 @@ const (
 	Date      Control = "date"      // a date as text
 	Secret    Control = "secret"    // a line of text that is not shown, kept or passed on
 	Reference Control = "reference" // a capability, by its name
+	File      Control = "file"      // a file that the answerer stores first
 	Any       Control = "any"       // a line of text, or with a pattern any value that it accepts
 )
 
@@ -83,6 +84,7 @@ var Types = []Type{
 	{Name: events.URL, Says: "a web address", Asks: Line, Takes: NoOptions, Format: "uri", Narrow: true, Input: "url", Hint: true, wrong: wrongURL},
 	{Name: events.Secret, Says: "kept sealed", Asks: Secret, Takes: NoOptions, Input: "password", Hint: true},
 	{Name: events.Capability, Says: "something they hold", Asks: Reference, Takes: NoOptions, Input: "text", Hint: true},
+	{Name: events.Document, Says: "a file", Asks: File, Takes: NoOptions, Input: "file"},
 	{Name: "", Says: "whatever the pattern allows", Asks: Any, Takes: NoOptions, Input: "text", Hint: true},
 }
 

@@ -19,7 +19,7 @@ func TestTypesAreWhole(t *testing.T) {
 		if TypeOf(row.Name).Name != row.Name || row.Says == "" {
 			t.Errorf("%q is not found, or says nothing", row.Name)
 		}
-		if !slices.Contains([]Control{Line, Lines, Number, YesNo, Choice, Choices, Date, Secret, Reference, Any}, row.Asks) {
+		if !slices.Contains([]Control{Line, Lines, Number, YesNo, Choice, Choices, Date, Secret, Reference, File, Any}, row.Asks) {
 			t.Errorf("%q is asked for by %q", row.Name, row.Asks)
 		}
 		if !slices.Contains([]Taking{NoOptions, MayHave, NeedsOptions}, row.Takes) || (row.Given != nil || row.Ticks != "") && row.Takes != MayHave {

@@ -336,3 +336,33 @@ func FuzzPattern(f *testing.F) {
 		}
 	})
 }
+
+// TestPatternsCompareSpellingsAlike gives each spelling of a text to patterns that hold the other: they compare and measure what is
+// read the same alike. The value itself stays as it was written.
+func TestPatternsCompareSpellingsAlike(t *testing.T) {
+	const composed, apart = "caf\u00e9", "cafe\u0301"
+	for _, spelled := range []string{composed, apart} {
+		for _, p := range []string{`{"enum":["X"]}`, `{"const":"X"}`, `{"maxLength":4}`, `{"pattern":"^caf.$"}`, `{"pattern":"^X$"}`, `{"not":{"minLength":5}}`} {
+			c := compiled(t, field("a", events.Text, patterned(strings.ReplaceAll(p, "X", spelled))))
+			for _, text := range []string{composed, apart} {
+				got, err := c.Check(map[string]capabilities.Value{"a": capabilities.String(text)})
+				if s, _ := got["a"].AsString(); err != nil || s != text {
+					t.Errorf("%+q by %+q: %+q, %v", text, p, s, err)
+				}
+			}
+		}
+		c := compiled(t, field("a", "", patterned(strings.ReplaceAll(`{"required":["X"],"properties":{"X":{"const":"X"}}}`, "X", spelled))))
+		for _, name := range []string{composed, apart} {
+			if _, err := c.Check(map[string]capabilities.Value{"a": capabilities.Record(map[string]capabilities.Value{name: capabilities.String(name)})}); err != nil {
+				t.Errorf("a member %+q: %v", name, err)
+			}
+			if _, err := c.Check(map[string]capabilities.Value{"a": capabilities.Record(map[string]capabilities.Value{name: capabilities.String("tea")})}); err == nil {
+				t.Errorf("a member %+q is not checked", name)
+			}
+		}
+		_, err := c.Check(map[string]capabilities.Value{"a": capabilities.Record(map[string]capabilities.Value{composed: capabilities.String(composed), apart: capabilities.String("tea")})})
+		wantFields(t, err, parley.InvalidAnswer, map[string]string{"a": "twice"})
+	}
+	_, err := Compile([]events.Field{field("a", "", patterned(`{"properties":{"`+composed+`":{},"`+apart+`":{}}}`))})
+	wantFields(t, err, parley.InvalidForm, map[string]string{"a": "twice"})
+}

@@ -139,6 +139,12 @@ func readField(f events.Field, texts []string, lookup finder, w *parley.FieldErr
 		return capabilities.String(readOption(f.Options, text))
 	case Reference:
 		return find(text, f.Name, lookup, w)
+	case File:
+		v, why := readFile(text)
+		if why != "" {
+			w.Add(f.Name, why)
+		}
+		return v
 	case Any:
 		if len(f.Pattern) > 0 && !wantsText(f.Pattern) {
 			if v, err := capabilities.ParseJSON([]byte(text)); err == nil {

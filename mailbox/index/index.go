@@ -40,6 +40,7 @@ const (
 	Urgent // as its sender says
 	Low
 	Acknowledged // or replied to
+	Several      // sent to several recipients: the message says to whom, and its receipts are further events
 )
 
 // Stage returns the rank of the message's state.
@@ -127,9 +128,9 @@ func (x *Index) Digest(id capabilities.ID) uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// DigestKey returns the digest of an idempotency key.
+// DigestKey returns the digest of an idempotency key, which two spellings of one text have in common.
 func DigestKey(key string) uint64 {
-	sum := sha256.Sum256([]byte(key))
+	sum := sha256.Sum256([]byte(capabilities.Normal(key)))
 	return binary.BigEndian.Uint64(sum[:])
 }
 

@@ -44,6 +44,15 @@ func receipts(v *Harness, m *mailbox.Message) (text string) {
 			text += " says " + v.NameOf[r.By]
 		}
 	}
+	if m.Posted != nil && len(m.Posted.Late) > 0 {
+		text += ", escalated: not acknowledged by"
+		for _, r := range m.Posted.Late {
+			text += " " + v.NameOf[r.Agent]
+		}
+	}
+	for _, e := range m.Unreached {
+		text += fmt.Sprintf(", not to %s (%s) says %s", v.NameOf[e.Agent], e.Why, v.NameOf[e.By])
+	}
 	return text
 }
 
@@ -62,6 +71,8 @@ func offerCommand(v *Harness, cmd string, arg func(string) string, input string)
 		return mailbox.ShowMessages{Reader: reader, Token: arg("token"), Numbers: numbers, Proof: arg("proof")}
 	case "handle":
 		return mailbox.HandleMessages{Reader: reader, Numbers: numbers, How: events.Handling(arg("how"))}
+	case "repeat":
+		return mailbox.RepeatNotice{Reader: reader, Token: arg("token"), Moment: arg("moment")}
 	case "return":
 		var tokens []string
 		if t := arg("token"); t != "" {

@@ -88,6 +88,8 @@ func (v *Harness) workCommand(cmd, as string, arg func(string) string, input str
 		return mailbox.ReportStatus{Status: arg("status"), Error: expandLength(arg("error"))}
 	case "describe":
 		return v.profileUpdate(arg, input)
+	case "holdruns":
+		return mailbox.HoldRuns{InterruptRun: mailbox.InterruptRun{By: by()}, Held: arg("is") == "yes"}
 	case "policy":
 		return mailbox.SetPolicy{Policy: arg("is"), By: by()}
 	case "limit":

@@ -30,7 +30,16 @@ func (v *Harness) show(only string) string {
 func (v *Harness) describe(s *mailbox.State, m *mailbox.Message) string {
 	from := "from " + v.NameOf[m.From()]
 	if s.Mail.Sent(m) {
-		from = "to " + v.NameOf[m.To()]
+		from = "to " + v.namesOf(m.Recipients())
+	} else if p := m.Posted; p != nil && len(p.Recipients) > 0 {
+		var all []capabilities.ID
+		for _, r := range p.Recipients {
+			all = append(all, r.Agent)
+		}
+		from += " to " + v.namesOf(all)
+	}
+	if p := m.Posted; p != nil && !p.Author.IsZero() {
+		from += " by " + v.NameOf[p.Author]
 	}
 	gone := v.marks(s, m)
 	if m.Posted != nil {
@@ -70,6 +79,15 @@ func (v *Harness) describe(s *mailbox.State, m *mailbox.Message) string {
 		from += ", forwarded to " + v.NameOf[h.To] + because(v.Now, h.Because)
 	}
 	return fmt.Sprintf("%s %s, %s%s", m.Type(), from, status, gone)
+}
+
+// namesOf returns the names of agents in a row.
+func (v *Harness) namesOf(all []capabilities.ID) string {
+	names := make([]string, len(all))
+	for i, id := range all {
+		names[i] = v.NameOf[id]
+	}
+	return strings.Join(names, ", ")
 }
 
 // because returns why a form was forwarded; "" for by hand.

@@ -62,7 +62,7 @@ func (v *Harness) command(d *datadriven.TestData) string {
 		return v.showCounts(as)
 	case "offered":
 		return showOffered(v, as, arg("reader"))
-	case "offer", "shown", "handle", "return":
+	case "offer", "repeat", "shown", "handle", "return":
 		return v.outcome(v.Decide(as, offerCommand(v, d.Cmd, arg, d.Input)))
 	case "draft":
 		return v.draft(as, form(), d.Input)
@@ -91,6 +91,12 @@ func (v *Harness) command(d *datadriven.TestData) string {
 		return out
 	}
 	if out, ok := v.nodeCommand(d.Cmd, as, arg); ok {
+		return out
+	}
+	if out, ok := leaseCommand(v, d.Cmd, as, arg, d.Input); ok {
+		return out
+	}
+	if out, ok := topicCommand(v, d.Cmd, as, arg); ok {
 		return out
 	}
 	if out, ok := v.runCommand(d.Cmd, as, arg, d.Input); ok {
@@ -204,7 +210,8 @@ func send(v *Harness, arg func(string) string, text string) mailbox.Command {
 		}
 		h.AckBy = v.Now.Add(dur)
 	}
-	return mailbox.PostMessage{To: arg("to"), Post: parley.Post{Text: text, Key: arg("key"), Plain: arg("plain") == "yes", Header: h}}
+	to := strings.Split(arg("to"), ",")
+	return mailbox.PostMessage{To: to[0], Also: to[1:], Post: parley.Post{Text: text, Key: arg("key"), Plain: arg("plain") == "yes", Escalate: arg("escalate"), Header: h}}
 }
 
 func (v *Harness) simple(cmd string, ref capabilities.FormRef, arg func(string) string, input string) mailbox.Command {
@@ -225,7 +232,7 @@ func (v *Harness) simple(cmd string, ref capabilities.FormRef, arg func(string) 
 	case "send":
 		return send(v, arg, strings.TrimSuffix(input, "\n"))
 	case "reply":
-		return mailbox.PostMessage{Reply: ref, Post: parley.Post{Text: strings.TrimSuffix(input, "\n"), Key: arg("key")}}
+		return mailbox.PostMessage{Reply: ref, All: arg("all") == "yes", Post: parley.Post{Text: strings.TrimSuffix(input, "\n"), Key: arg("key")}}
 	case "adopt":
 		return mailbox.AdoptName{Message: ref, Edge: arg("edge"), Name: arg("name")}
 	case "store":

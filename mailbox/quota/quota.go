@@ -24,16 +24,17 @@ const (
 	Grants                 // grants that it made of one agent here
 	Processor              // milliseconds a minute for the patterns of its forms and answers
 	Approvals              // open approvals that it asked for
+	Files                  // bytes of the files that it has stored and that are kept
 	kinds     int   = iota
 )
 
-var names = [kinds]string{"forms", "names", "agents", "bytes", "daily", "inbox", "grants", "processor", "approvals"}
+var names = [kinds]string{"forms", "names", "agents", "bytes", "daily", "inbox", "grants", "processor", "approvals", "files"}
 
 // String returns the quota's name, as in "forms".
 func (q Quota) String() string { return names[q] }
 
 // isBytes reports whether the quota is one of bytes.
-func (q Quota) isBytes() bool { return q == Bytes || q == Daily || q == Inbox }
+func (q Quota) isBytes() bool { return q == Bytes || q == Daily || q == Inbox || q == Files }
 
 // Unlimited is the limit of a quota without limit.
 const Unlimited int64 = math.MaxInt64
@@ -46,7 +47,7 @@ type Amounts [kinds]int64
 func Agent() Amounts {
 	return Amounts{
 		Forms: 10_000, Names: 10_000, Agents: 1000, Bytes: 64 << 20, Daily: 256 << 20, Inbox: 128 << 20,
-		Grants: 100_000, Processor: 6000, Approvals: 10_000,
+		Grants: 100_000, Processor: 6000, Approvals: 10_000, Files: 1 << 30,
 	}
 }
 
@@ -54,7 +55,7 @@ func Agent() Amounts {
 func Peer() Amounts {
 	return Amounts{
 		Forms: 10_000, Names: Unlimited, Agents: Unlimited, Bytes: Unlimited, Daily: 256 << 20, Inbox: 128 << 20,
-		Grants: 10_000, Processor: 6000, Approvals: Unlimited,
+		Grants: 10_000, Processor: 6000, Approvals: Unlimited, Files: Unlimited,
 	}
 }
 
@@ -233,12 +234,13 @@ func (q Quota) exceeded(used, more, limit int64, shared bool) error {
 	}
 	what := map[Quota]string{
 		Forms: "open forms", Names: "names", Agents: "agents that it made", Bytes: "of open forms and names",
-		Daily: "written today", Approvals: "open approvals",
+		Daily: "written today", Approvals: "open approvals", Files: "of files",
 	}[q]
 	hint := map[Quota]string{
 		Forms: "parley cancel NUMBER takes a form back", Names: "parley name remove NAME frees one",
 		Agents: "use the agents that there are", Bytes: "cancel forms or remove names",
 		Daily: "it begins anew at midnight UTC", Approvals: "parley permit ls shows what waits, and parley cancel takes one back",
+		Files: "a file is dropped when no message has referred to it for a week",
 	}[q]
 	return parley.Refuse(parley.QuotaExceeded, "%s %s %s; %s more would be over its quota of %s", who, q.Show(used), what, q.Show(more), q.Show(limit)).
 		WithHint("%s, or the node's host raises it: parley agent quota AGENT %s=AMOUNT", hint, q)

@@ -11,23 +11,23 @@ import (
 )
 
 // VeryCall returns the words of the rule for the very call, which are shown beside the call.
-func VeryCall(folder string) string { return "exactly this call" + where(folder) }
+func VeryCall(folder string) string { return "exactly this call" + Where(folder) }
 
 // Words describes a coverage in words.
 func Words(c *events.Coverage) string {
 	switch c.Kind {
 	case events.CoversCall:
-		return exactly(c.Input) + where(c.Folder)
+		return exactly(c.Input) + Where(c.Folder)
 	case events.CoversCommands:
 		all := make([]string, len(c.Commands))
 		for i := range c.Commands {
 			all[i] = phrase(&c.Commands[i])
 		}
-		return strings.Join(all, "; ") + where(c.Folder)
+		return strings.Join(all, "; ") + Where(c.Folder)
 	case events.CoversFile:
-		return "any input for the file " + c.File + where(c.Folder)
+		return "any input for the file " + c.File + Where(c.Folder)
 	case events.CoversFiles:
-		return "any input for files " + c.Glob + " that are not hidden" + where(c.Folder)
+		return "any input for files " + c.Glob + " that are not hidden" + Where(c.Folder)
 	}
 	return fmt.Sprintf("%q, which this program does not know", string(c.Kind))
 }
@@ -46,8 +46,8 @@ func exactly(input string) string {
 	return "exactly the input " + input
 }
 
-// where describes a folder in words. A call without a folder may be made anywhere.
-func where(folder string) string {
+// Where describes a folder in words, as they follow those of what a rule covers. A call without a folder may be made anywhere.
+func Where(folder string) string {
 	switch {
 	case folder == "":
 		return ""

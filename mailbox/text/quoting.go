@@ -34,8 +34,8 @@ func (q *quotes) at(i int) quoting {
 	return notQuoted
 }
 
-// quotedIn returns the parts of a text that are code or quoted: fences, lines that begin with ">", and within a paragraph what
-// stands between backticks or quotation marks. A mark that none closes quotes nothing.
+// quotedIn returns the parts of a text that are code or quoted: fences, indented lines outside of a paragraph, lines that begin
+// with ">", and within a paragraph what stands between backticks or quotation marks. A mark that none closes quotes nothing.
 func quotedIn(text string) *quotes {
 	var found quotes
 	if !strings.Contains(text, "@") {
@@ -69,6 +69,8 @@ func quotedIn(text string) *quotes {
 			found = append(found, quotedPart{from, to, inQuotes})
 		case line == "":
 			end(from)
+		case paragraph < 0 && isIndented(text[from:to]):
+			found = append(found, quotedPart{from, to, inCode})
 		case paragraph < 0:
 			paragraph = from
 		}
@@ -76,6 +78,11 @@ func quotedIn(text string) *quotes {
 	}
 	end(len(text))
 	return &found
+}
+
+// isIndented reports whether a line is code by its indentation.
+func isIndented(line string) bool {
+	return strings.HasPrefix(strings.TrimLeft(line, " "), "\t") || strings.HasPrefix(line, "    ")
 }
 
 // fenceOf returns the mark at the beginning of a line that begins or ends a fence; "" for none.

@@ -57,6 +57,7 @@ func TestParse(t *testing.T) {
 		"@Grüße @名前.":          {ref("Grüße", "Grüße"), words(" "), ref("名前", "名前"), words(".")},
 		"@cafe\u0301 @\u0301a": {ref("cafe\u0301", "cafe\u0301"), words(" @\u0301a")},
 		"@🙂":                   {words("@🙂")},
+		"see:\n\n    @a\n\n@b": {words("see:\n\n    "), said("@a"), words("\n\n"), ref("b", "b")},
 		"line\n@a\nline":       {words("line\n"), ref("a", "a"), words("\nline")},
 		"\xff@a\xff":           {words("\xff@a\xff")},
 		"@a:b @a:b":            {under("a", "b"), words(" "), under("a", "b")},

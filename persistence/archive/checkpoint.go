@@ -71,7 +71,7 @@ func CreateCheckpoint(path string, node capabilities.NodeID, end Mark) (*Checkpo
 	if err != nil {
 		return nil, fmt.Errorf("create a checkpoint: %w", err)
 	}
-	f, err := os.OpenFile(path+temporary, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := regular.Create(path + temporary)
 	if err != nil {
 		return nil, fmt.Errorf("create a checkpoint: %w", err)
 	}

@@ -198,7 +198,7 @@ func WriteManifest(folder string, m *Manifest) error {
 
 // WriteWhole stores a file that is there whole, on disk, or as it was before.
 func WriteWhole(path string, b []byte) error {
-	f, err := os.OpenFile(path+temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := regular.Create(path + temporary)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/regular"
 )
 
 // Spill holds the sections of commits in a temporary file, from which they are read mailbox by mailbox. It is not safe
@@ -29,7 +30,7 @@ const spillHead = 8 + 8 + 8 + 4 + 4
 
 // CreateSpill creates the file of a spill. The file never has to be on disk.
 func CreateSpill(path string) (*Spill, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := regular.Create(path)
 	if err != nil {
 		return nil, fmt.Errorf("create a spill: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/regular"
 )
 
 // temporary ends the name of a segment that is being written.
@@ -38,7 +39,7 @@ func Create(path string, node capabilities.NodeID, after Mark) (*Writer, error) 
 	if err != nil {
 		return nil, fmt.Errorf("create a segment: %w", err)
 	}
-	f, err := os.OpenFile(path+temporary, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := regular.Create(path + temporary)
 	if err != nil {
 		return nil, fmt.Errorf("create a segment: %w", err)
 	}

@@ -71,7 +71,7 @@ func Name(first, last uint64) string { return fmt.Sprintf("%020d-%020d", first, 
 func Write(folder string, node capabilities.NodeID, commits []*events.Commit, hash events.Hash) (err error) {
 	first, last := commits[0].Number, commits[len(commits)-1].Number
 	path := filepath.Join(folder, Name(first, last))
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := regular.Create(path + ".new")
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 // layout is the number of the layout of the file. A file with another one is made again.
-const layout = 1
+const layout = 2
 
 // schema makes the tables. The row of a message has the mailbox's number in its upper 32 bits, and that of the message in
 // its lower ones, so the rows of a mailbox are together in every table.
@@ -43,8 +43,24 @@ CREATE TABLE message (
 	subject   TEXT NOT NULL,
 	outcome   TEXT NOT NULL DEFAULT '', -- '' of a message, and of a form that is open
 	decider   BLOB NOT NULL DEFAULT x'',
-	decided   INTEGER NOT NULL DEFAULT 0
+	decided   INTEGER NOT NULL DEFAULT 0,
+	call      INTEGER NOT NULL DEFAULT 0 -- of an approval that the mailbox's agent asked
 ) STRICT;
+CREATE TABLE call (
+	id      INTEGER PRIMARY KEY,
+	place   INTEGER NOT NULL,
+	key     BLOB NOT NULL, -- of the digest of the next three
+	tool    TEXT NOT NULL,
+	folder  TEXT NOT NULL,
+	input   TEXT NOT NULL, -- '' if it is too long
+	asked   INTEGER NOT NULL,
+	allowed INTEGER NOT NULL DEFAULT 0,
+	denied  INTEGER NOT NULL DEFAULT 0,
+	allowed_last INTEGER NOT NULL DEFAULT -1, -- the number of the last approval that was decided so
+	denied_last  INTEGER NOT NULL DEFAULT -1
+) STRICT;
+CREATE UNIQUE INDEX call_key ON call(place, key);
+CREATE INDEX call_tool ON call(place, tool, id);
 CREATE INDEX message_id ON message(id, row);
 CREATE INDEX message_sender ON message(sender, row);
 CREATE INDEX message_recipient ON message(recipient, row);
@@ -250,6 +266,9 @@ func (x *Index) Forget(ctx context.Context, mailbox capabilities.ID) error {
 					return err
 				}
 			}
+			if _, err := tx.ExecContext(ctx, "DELETE FROM call WHERE place = ?", n); err != nil {
+				return err
+			}
 			_, err = tx.ExecContext(ctx, "DELETE FROM mailbox WHERE place = ?", n)
 			return err
 		})
@@ -331,7 +350,7 @@ func (x *Index) Add(ctx context.Context, mailbox capabilities.ID, first uint64, 
 					return err
 				}
 			}
-			a := adder{ctx: ctx, tx: tx, place: n}
+			a := adder{ctx: ctx, tx: tx, place: n, self: mailbox}
 			for _, r := range next {
 				if err := a.add(r); err != nil {
 					return err

@@ -22,6 +22,7 @@ type adder struct {
 	ctx   context.Context
 	tx    *sql.Tx
 	place int64
+	self  capabilities.ID
 }
 
 // add adds one event. Events that change nothing of what is searched for are passed over.
@@ -32,12 +33,19 @@ func (a adder) add(r events.Recorded) error {
 			number: e.Number, id: e.Message, kind: "message", sender: e.From, recipient: e.To, reply: e.ReplyTo, thread: e.Thread, date: e.Date, priority: e.Priority.Rank(), subject: e.Subject,
 		}, textOf(e.Text))
 	case *events.FormRequested:
+		call, err := a.called(e)
+		if err != nil {
+			return err
+		}
 		return a.message(row{
-			number: e.Number, id: e.ID, kind: kindOf(e.Kind), sender: e.From, recipient: e.To, reply: e.ReplyTo, date: e.Date, subject: e.Title,
+			number: e.Number, id: e.ID, kind: kindOf(e.Kind), sender: e.From, recipient: e.To, reply: e.ReplyTo, date: e.Date, subject: e.Title, call: call,
 		}, formText(e.Description, e.Fields, e.Call))
 	case *events.FormAmended:
 		return a.amended(e)
 	case *events.FormAnswered:
+		if err := a.decided(e); err != nil {
+			return err
+		}
 		return a.ended(e.Form, "answered", e.By, e.Date, valueText(e.Values))
 	case *events.FormCancelled:
 		return a.ended(e.Form, string(e.Reason), e.By, e.Date, e.Note)
@@ -55,6 +63,7 @@ type row struct {
 	date              capabilities.Time
 	priority          int
 	subject           string
+	call              int64
 }
 
 func kindOf(k events.FormKind) string {
@@ -70,8 +79,8 @@ func (a adder) message(m row, body string) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.tx.ExecContext(a.ctx, "INSERT INTO message (row, id, kind, sender, recipient, thread, date, priority, subject) VALUES (?,?,?,?,?,?,?,?,?)",
-		at, idBytes(m.id), m.kind, idBytes(m.sender), idBytes(m.recipient), thread, int64(m.date), m.priority, m.subject)
+	_, err = a.tx.ExecContext(a.ctx, "INSERT INTO message (row, id, kind, sender, recipient, thread, date, priority, subject, call) VALUES (?,?,?,?,?,?,?,?,?,?)",
+		at, idBytes(m.id), m.kind, idBytes(m.sender), idBytes(m.recipient), thread, int64(m.date), m.priority, m.subject, m.call)
 	if err != nil {
 		return err
 	}

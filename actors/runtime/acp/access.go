@@ -189,7 +189,7 @@ func copyLines(ctx context.Context, b *bytes.Buffer, f io.Reader, line, limit *i
 	return nil
 }
 
-func writeFile(_ context.Context, t *turn, params json.RawMessage) (any, error) {
+func writeFile(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 	var r acp.WriteTextFileRequest
 	if err := t.parse(params, &r, (*string)(&r.SessionId)); err != nil {
 		return nil, err
@@ -203,6 +203,9 @@ func writeFile(_ context.Context, t *turn, params json.RawMessage) (any, error) 
 		return nil, err
 	}
 	defer root.Close()
+	if err := t.host.MayWrite(ctx, r.Path); err != nil {
+		return nil, err
+	}
 	if folder := filepath.Dir(name); folder != "." {
 		if err := root.MkdirAll(folder, 0o755); err != nil {
 			return nil, fileError(err)

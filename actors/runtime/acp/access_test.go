@@ -88,6 +88,28 @@ func TestFileAccessStaysInFolder(t *testing.T) {
 	}
 }
 
+// TestLeasedFilesAreNotWritten has an agent write a file that another has a lease on, and read it.
+func TestLeasedFilesAreNotWritten(t *testing.T) {
+	r := agent(t, granted(accessRead, accessWrite))
+	file := filepath.Join(r.spec.Folder, "a")
+	if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := runtimetest.NewHost(t)
+	d.Leased = file
+	got := runtimetest.Begin(t, r, d, prompted(
+		fmt.Sprintf(`call fs/write_text_file {"sessionId":"SESSION","path":%q,"content":"new"}`, file),
+		fmt.Sprintf(`call fs/read_text_file {"sessionId":"SESSION","path":%q}`, file),
+	)).Result()
+	if got.Err != nil {
+		t.Fatal(got.Err)
+	}
+	lines := strings.Split(strings.TrimSpace(d.Text(runtime.Output)), "\n")
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], "error ") || !strings.Contains(lines[0], "leased") || lines[1] != `result {"content":"old"}` {
+		t.Errorf("the agent has %q", lines)
+	}
+}
+
 func TestCommandsRequireAccess(t *testing.T) {
 	r := agent(t, granted(accessTerminal))
 	terminal := func(method, id string) string {

@@ -70,7 +70,7 @@ func TestMuchOutputWaitsForHost(t *testing.T) {
 	if r := run.Result(); r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	if got.Len() != 64<<16 || pieces > 64<<16/runtime.MaxText+10 {
+	if got.Len() != 64<<16 || pieces > 64<<16/runtime.MaxText*5/4 { // a slow machine reads some pieces before they are full
 		t.Errorf("%d bytes were written, in %d pieces", got.Len(), pieces)
 	}
 	i := 0

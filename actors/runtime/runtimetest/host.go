@@ -22,6 +22,7 @@ type Host struct {
 	WriteFunc   func(runtime.Stream, string) error // called in place of keeping, if set
 	SendFunc    func(to, text string) error
 	ApproveFunc func(runtime.Call) (runtime.Decision, error)
+	Leased      string // the path of a file that another agent has a lease on
 
 	mu        sync.Mutex
 	Written   []Writing
@@ -95,6 +96,14 @@ func (h *Host) Approve(ctx context.Context, c runtime.Call) (runtime.Decision, e
 	case <-ctx.Done():
 		return runtime.Decision{}, ctx.Err()
 	}
+}
+
+// MayWrite implements runtime.Host.
+func (h *Host) MayWrite(_ context.Context, file string) error {
+	if h.Leased != "" && file == h.Leased {
+		return parley.Refuse(parley.Leased, "%q is leased by somebody else", file)
+	}
+	return nil
 }
 
 // Send keeps a message.

@@ -8,8 +8,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
+	"time"
 
 	"parley"
 	"parley/cmd/parley/shell"
@@ -19,9 +19,14 @@ import (
 
 // Options say how the demonstration runs commands.
 type Options struct {
-	Auto   bool      // answer by itself, also on a terminal
-	Stdin  io.Reader // with which a person answers
+	Auto   bool // answer by itself, also on a terminal
 	Stdout io.Writer
+
+	// Key blocks until a person presses a key, and returns it.
+	Key func() (rune, error)
+
+	// Page, if it is not nil, returns what a person needs to decide on the page of the node on a state folder.
+	Page func(ctx context.Context, state string) (string, error)
 
 	Environment string // the beginning of the variables that are settings of this program
 
@@ -61,70 +66,74 @@ type demo struct {
 	Options
 	folder string
 	node   *exec.Cmd
+	masked string // a text of which dots are shown; "" for none
 }
 
-const formFields = `[
-  {"name": "projectName", "label": "Project name", "required": true, "example": "my-app"},
-  {"name": "apiKey", "label": "API key", "type": "secret", "required": true, "help": "fae uses it to deploy"},
-  {"name": "port", "label": "Port", "type": "number", "default": 8080, "pattern": {"type": "integer", "minimum": 1, "maximum": 65535}},
-  {"name": "region", "label": "Region", "type": "select", "default": "eu", "options": [{"value": "eu", "label": "Europe"}, {"value": "us", "label": "United States"}]}
-]
-`
-
-const formDescription = "Configure project settings"
+// The call that the agent asks for, and the secret that it asks for then. What is masked is not shown again.
+const (
+	callInput = `{"command":"git push --force-with-lease origin release/2"}`
+	secret    = "sk-demo-1234"
+)
 
 func (d *demo) run(ctx context.Context) error {
-	if err := os.WriteFile(filepath.Join(d.folder, "settings.json"), []byte(formFields), 0o600); err != nil {
-		return err
-	}
-	d.tell("A node starts. Its log is in a temporary folder.")
+	began := time.Now()
+	d.tell("This takes some 20 seconds, and a moment of yours. A node starts. Its mail is in a temporary folder.")
 	if err := d.serve(ctx); err != nil {
 		return err
 	}
-	d.tell("The host makes a guest. The guest may talk to its host and to nobody else.")
+	d.tell("You are the host. An agent, fae, may ask you, and nobody else.")
 	if _, err := d.command(ctx, "mkguest", "fae"); err != nil {
 		return err
 	}
-	d.tell("The guest asks for settings, and waits. What it asks is on disk before it is told so.")
-	waiting, err := d.ask(ctx)
+	d.tell("The agent wants to run a command that needs your permission, and waits. What it asks is on disk before it is told so.")
+	waiting, err := d.ask(ctx, "approve", "Bash", callInput, "--folder", "/srv/shop", "--as", "fae")
 	if err != nil {
 		return err
 	}
-	d.tell("The form is in the host's inbox.")
-	if _, err := d.command(ctx, "inbox"); err != nil {
+	d.tell("While it waits the node is killed, without a chance to tidy up.")
+	fmt.Fprintf(d.Stdout, "$ kill -9 %d\n", d.node.Process.Pid)
+	if err := d.kill(); err != nil {
 		return err
 	}
-	if err := d.answer(ctx); err != nil {
+	if err := d.serve(ctx); err != nil {
 		return err
 	}
-	d.tell("The guest, which has waited all the while, gets the values.")
-	if err := waiting(); err != nil {
+	d.tell("The node is back. The call still waits, and so does the agent. This is what it would do:")
+	if _, err := d.command(ctx, "permit", "show", "0"); err != nil {
 		return err
 	}
-	return d.crash(ctx)
+	if err := d.decide(ctx); err != nil {
+		return err
+	}
+	d.tell("The agent, which has waited all the while, goes on.")
+	if err := waiting(); err != nil && parley.CodeOf(err) != parley.NotPermitted {
+		return err
+	}
+	return d.secret(ctx, began)
 }
 
-// ask sends the form, and returns a function that waits for its answer and prints it.
-func (d *demo) ask(ctx context.Context) (func() error, error) {
-	args := []string{"form", "HOST", formDescription, "--as", "fae", "--fields", "settings.json", "--name", "project-config"}
+// ask runs a command that waits for an answer. It returns when the question is in the inbox, with a function that waits for the
+// answer and prints what the command does.
+func (d *demo) ask(ctx context.Context, args ...string) (func() error, error) {
 	d.show(append(args, "&")...)
-	args[6] = filepath.Join(d.folder, args[6])
+	waiter := d.Client(d.folder)
+	defer waiter.Close()
 	type result struct {
 		text string
 		err  error
 	}
 	answered := make(chan result, 1)
-	go func() { // ends when the form is answered, or with ctx
+	go func() { // ends when it is answered, or with ctx
 		text, err := d.output(ctx, args...)
 		answered <- result{text, err}
 	}()
-	waiter := d.Client(d.folder)
-	defer waiter.Close()
-	for _, err := range waiter.Follow(ctx, client.View{}, "") { // it is the first message
+	for m, err := range waiter.Follow(ctx, client.View{}, "") {
 		if err != nil {
 			return nil, err
 		}
-		break
+		if m.AnswerNeeded {
+			break
+		}
 	}
 	return func() error {
 		r := <-answered
@@ -133,60 +142,88 @@ func (d *demo) ask(ctx context.Context) (func() error, error) {
 	}, nil
 }
 
-func (d *demo) answer(ctx context.Context) error {
-	if d.Auto {
-		d.tell("The host answers. Each value is checked against its field first. A secret is no argument: others on the machine see those.")
-		const given = `{"projectName": "my-app", "apiKey": "sk-1234", `
-		if err := d.fed(ctx, given+`"port": "http"}`, "answer", "0", "--values", "-"); parley.CodeOf(err) != parley.InvalidAnswer {
-			return errors.Join(errors.New("a wrong answer was not refused"), err)
-		}
-		return d.fed(ctx, given+`"port": 443, "region": "eu"}`, "answer", "0", "--values", "-")
-	}
-	d.tell("You are the host: answer it.")
-	for {
-		d.show("answer", "0")
-		err := d.Execute(ctx, Command{State: d.folder, Args: []string{"answer", "0"}, Stdin: d.Stdin, Stdout: d.Stdout, Stderr: io.Discard})
-		if parley.CodeOf(err) != parley.InvalidAnswer {
+// decide has the person decide on the call: by a key, or on the page.
+func (d *demo) decide(ctx context.Context) error {
+	switch {
+	case d.Page != nil:
+		d.tell("Decide it on the page:")
+		address, err := d.Page(ctx, d.folder)
+		if err != nil {
 			return err
 		}
-		d.print("parley: " + err.Error())
+		d.print(address)
+		return d.untilDecided(ctx)
+	case d.Auto:
+		_, err := d.command(ctx, "allow", "0")
+		return err
+	}
+	for {
+		fmt.Fprint(d.Stdout, "\na allows it, d denies it: ")
+		key, err := d.Key()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(d.Stdout, string(key))
+		switch key {
+		case 'a':
+			_, err := d.command(ctx, "allow", "0")
+			return err
+		case 'd':
+			_, err := d.command(ctx, "deny", "0", "not to a release")
+			return err
+		}
 	}
 }
 
-// crash kills the node, starts it again and shows that nothing is missing.
-func (d *demo) crash(ctx context.Context) error {
-	d.tell("Both sides keep a copy, and both know that it is answered.")
-	before, err := d.command(ctx, "inbox", "--all")
+// untilDecided blocks until nothing waits any more.
+func (d *demo) untilDecided(ctx context.Context) error {
+	waiter := d.Client(d.folder)
+	defer waiter.Close()
+	for m, err := range waiter.Follow(ctx, client.View{}, "") {
+		if err != nil {
+			return err
+		}
+		if m.Outcome != nil {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+// secret asks for a secret, and shows that it is masked.
+func (d *demo) secret(ctx context.Context, began time.Time) error {
+	d.tell("Then it needs a key. A secret is sealed on disk, and only who asked for it reads it.")
+	waiting, err := d.ask(ctx, "form", "HOST", "Which key deploys the shop?", "--field", "apiKey:API key:secret", "--as", "fae", "--name", "deploy")
 	if err != nil {
 		return err
 	}
-	d.tell("Now the node is killed, without a chance to tidy up, and started again.")
-	fmt.Fprintf(d.Stdout, "$ kill -9 %d\n", d.node.Process.Pid)
-	if err := d.kill(); err != nil {
-		return err
-	}
-	if err := d.serve(ctx); err != nil {
-		return err
-	}
-	after, err := d.command(ctx, "inbox", "--all")
+	const given = `{"apiKey": "` + secret + `"}`
+	d.show("answer", "1", "--values", "-", "<<end")
+	d.print(strings.ReplaceAll(given, secret, "••••••••") + "\nend")
+	text, err := d.outputOf(ctx, given, "answer", "1", "--values", "-")
+	d.print(text)
 	if err != nil {
 		return err
 	}
-	if before != after {
-		return errors.New("the inbox is not what it was")
-	}
-	d.tell("The same inbox, unchanged. The answer stands under the name that fae gave it,")
-	if _, err := d.command(ctx, "show", "project-config", "--as", "fae"); err != nil {
+	d.masked = secret
+	if err := waiting(); err != nil {
 		return err
 	}
-	d.tell("and a form is settled once: whoever comes later is told who was first.")
-	if _, err := d.command(ctx, "answer", "0", "--value", "projectName:other"); parley.CodeOf(err) != parley.AlreadyAnswered {
-		return errors.Join(errors.New("a second answer was not refused"), err)
+	shown, err := d.command(ctx, "inbox", "--all")
+	if err != nil {
+		return err
+	}
+	if strings.Contains(shown, secret) {
+		return errors.New("the inbox shows the secret")
+	}
+	d.tell("Nothing is settled twice: whoever comes later is told who was first.")
+	if _, err := d.command(ctx, "allow", "0"); err == nil {
+		return errors.New("a second decision was not refused")
 	}
 	if _, err := d.command(ctx, "verify"); err != nil {
 		return err
 	}
-	d.tell("That was it. The temporary folder is removed; \"parley start\" runs a node that stays.")
+	d.tell(fmt.Sprintf("That was it, in %d seconds. The temporary folder is removed. \"parley setup\" does this for your coding agent.", int(time.Since(began).Seconds())))
 	return nil
 }
 
@@ -196,8 +233,12 @@ func (d *demo) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.show("serve", "--listen", gateway.Off, "&")
-	node := exec.Command(self, "serve", "--listen", gateway.Off, "--state", d.folder)
+	listen := gateway.Off
+	if d.Page != nil {
+		listen = "127.0.0.1:0"
+	}
+	d.show("serve", "--listen", listen, "&")
+	node := exec.Command(self, "serve", "--listen", listen, "--state", d.folder)
 	node.Env = d.withoutSettings(os.Environ())
 	var log bytes.Buffer
 	node.Stderr = &log
@@ -243,15 +284,6 @@ func (d *demo) command(ctx context.Context, args ...string) (string, error) {
 	return text, err
 }
 
-// fed is command for one that reads a line from its standard input.
-func (d *demo) fed(ctx context.Context, line string, args ...string) error {
-	d.show(append(args, "<<end")...)
-	d.print(line + "\nend")
-	text, err := d.outputOf(ctx, line, args...)
-	d.print(text)
-	return err
-}
-
 // output runs a command and returns what it prints, with its error.
 func (d *demo) output(ctx context.Context, args ...string) (string, error) {
 	return d.outputOf(ctx, "", args...)
@@ -278,6 +310,9 @@ func (d *demo) show(args ...string) {
 }
 
 func (d *demo) print(text string) {
+	if d.masked != "" {
+		text = strings.ReplaceAll(text, d.masked, "••••••••")
+	}
 	if text != "" {
 		fmt.Fprintln(d.Stdout, strings.TrimSuffix(text, "\n"))
 	}

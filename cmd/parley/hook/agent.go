@@ -29,6 +29,10 @@ type Agent struct {
 	moments map[string]string                          // by events, the moments at which it takes a notice of mail
 	wakes   func(env func(string) (string, bool)) bool // reports whether it is woken when a file changes. Nil never is
 
+	reads      func(line []byte) (step, bool) // reads a line of its transcript. Nil cannot
+	watches    bool                           // on FileChanged it takes additionalContext, and not words on standard error
+	blocksStop bool                           // on Stop it goes on with the reason of a block, and not with additionalContext
+
 	// alone reports whether it has no prompt at which it could ask. Nil has one.
 	alone func(env func(string) (string, bool)) bool
 
@@ -41,7 +45,7 @@ type Agent struct {
 }
 
 // Agents returns the coding agents that have hooks.
-func Agents() []Agent { return []Agent{ClaudeCode(), Codex()} }
+func Agents() []Agent { return []Agent{ClaudeCode(), Codex(), OpenCode()} }
 
 // ClaudeCode returns the agent Claude Code. Its hook reference of October 2026 says, and version 2.1.332 does:
 //
@@ -73,7 +77,7 @@ func ClaudeCode() Agent {
 		Name: "claude-code", Title: "Claude Code",
 		folder: "CLAUDE_PROJECT_DIR", pid: "CLAUDE_PID", own: []string{askTool}, answer: claudeResponse, edits: true,
 		Aways: []Away{Ask, Deny, Mode, Defer}, alone: isPrinting, left: leftByClaudeCode, servers: claudeServers,
-		session: "CLAUDE_CODE_SESSION_ID", single: true, wakes: isInTerminal,
+		session: "CLAUDE_CODE_SESSION_ID", single: true, wakes: isInTerminal, reads: claudeStep,
 		moments: map[string]string{
 			SessionStart: api.MomentStart, UserPromptSubmit: api.MomentPrompt, PostToolBatch: api.MomentCalls, Stop: api.MomentStop,
 			FileChanged: api.MomentIdle, SessionEnd: api.MomentEnd,
@@ -89,8 +93,20 @@ func ClaudeCode() Agent {
 //   - PreToolUse takes a deny with a reason. It refuses ask, and allow without a changed input. Without output a call
 //     takes its usual way.
 //   - systemMessage is shown as a warning. Exit status 2 with words on standard error denies.
+//   - SessionStart, UserPromptSubmit and PostToolUse take additionalContext, which reaches the model as words of the developer.
+//     UserPromptSubmit drops the prompt, before any request, for a decision to block. Stop goes on with the reason of one. A
+//     member that an event does not know has the whole output ignored.
+//   - Their session_id is that of the thread. Calls of a subagent have an agent_id. /new begins another thread in the same
+//     process, as a start by "clear".
 func Codex() Agent {
-	return Agent{Name: "codex", Title: "Codex", answer: codexResponse, Aways: []Away{Ask, Deny, Mode}}
+	return Agent{
+		Name: "codex", Title: "Codex", answer: codexResponse, Aways: []Away{Ask, Deny, Mode},
+		single: true, reads: codexStep, blocksStop: true,
+		moments: map[string]string{
+			SessionStart: api.MomentStart, UserPromptSubmit: api.MomentPrompt, PostToolUse: api.MomentCalls, Stop: api.MomentStop,
+			SessionEnd: api.MomentEnd,
+		},
+	}
 }
 
 // leaves reports whether PreToolUse leaves a call to the agent's own rules.

@@ -37,8 +37,10 @@ type toolCall struct {
 	part    string          // the ID of the subagent that makes it; "" for the agent itself
 	kind    string          // of that subagent, as its user calls it
 
+	prompt     string // on UserPromptSubmit
 	last       string // on Stop, what the model has said at last
 	transcript string // path of the file with the conversation; "" if that is not said
+	lines      string // of the conversation, in place of a file
 
 	wanted wanted // on Elicitation, in place of a tool
 }
@@ -68,12 +70,14 @@ func readCall(text []byte) (toolCall, error) {
 		Reason  string          `json:"reason"`
 		Path    string          `json:"transcript_path"`
 		Last    string          `json:"last_assistant_message"`
+		Prompt  string          `json:"prompt"`
+		Lines   string          `json:"transcript"`
 		wanted
 	}
 	if err := json.Unmarshal(text, &in); err != nil {
 		return toolCall{}, parley.Refuse(parley.InvalidArgument, "the request cannot be read: it is not JSON as hooks get it")
 	}
-	call := toolCall{event: in.Event, session: in.Session, id: in.ID, tool: in.Tool, input: in.Input, folder: in.Folder, mode: in.Mode, part: in.Part, kind: in.Kind, source: cmp.Or(in.Source, in.Reason), transcript: in.Path, last: in.Last, wanted: in.wanted}
+	call := toolCall{event: in.Event, session: in.Session, id: in.ID, tool: in.Tool, input: in.Input, folder: in.Folder, mode: in.Mode, part: in.Part, kind: in.Kind, source: cmp.Or(in.Source, in.Reason), transcript: in.Path, last: in.Last, prompt: in.Prompt, lines: in.Lines, wanted: in.wanted}
 	switch in.Event {
 	case SubagentStop, Stop, SessionEnd, SessionStart, UserPromptSubmit, PostToolBatch, FileChanged:
 		return call, nil

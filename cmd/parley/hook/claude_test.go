@@ -168,3 +168,16 @@ func TestPlansAreWrittenWithoutQuestion(t *testing.T) {
 		}
 	}
 }
+
+// TestWakeupThatRunsACommandIsAsked has a session go on with a prompt that is no words.
+func TestWakeupThatRunsACommandIsAsked(t *testing.T) {
+	for prompt, free := range map[string]bool{"go on": true, "": true, "see /evil": true, "/evil": false, " \n/evil": false, "\u200b/evil": false, "!touch x": false} {
+		input, err := json.Marshal(map[string]any{"delaySeconds": 60, "prompt": prompt})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := needsNoQuestion(toolCall{tool: "ScheduleWakeup", input: input}, t.TempDir(), func(string) (string, bool) { return "", false }); got != free {
+			t.Errorf("%q: %t", prompt, got)
+		}
+	}
+}

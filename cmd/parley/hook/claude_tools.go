@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // ClaudeTool says whether the calls of a tool of Claude Code are asked about. Calls of a tool that is not listed are.
@@ -63,7 +64,7 @@ func ClaudeTools() []ClaudeTool {
 		{Name: "ReadMcpResourceTool", Asked: true, Why: "hands words of the model to an MCP server"},
 		{Name: "RemoteTrigger", Asked: true, Why: "acts on other machines"},
 		{Name: "ReportFindings", Why: ownWork},
-		{Name: "ScheduleWakeup", Why: ownWork},
+		{Name: "ScheduleWakeup", Why: "has the session go on later. It is asked about where its prompt is a command or a skill (`/`, `!`), which may run commands", free: wakesWithWords},
 		{Name: "SendMessage", Asked: true, Why: "reaches other sessions, also on other machines"},
 		{Name: "SendUserFile", Asked: true, Why: "sends files to other machines"},
 		{Name: "Skill", Asked: true, Why: "runs the commands in the skill's file as it loads, and the file may come with a repository"},
@@ -101,6 +102,18 @@ func needsNoQuestion(call toolCall, folder string, env func(string) (string, boo
 		}
 	}
 	return false
+}
+
+// wakesWithWords reports whether the prompt of a call is words: Claude Code runs a command or a skill as if the person had typed it.
+func wakesWithWords(call toolCall, _ string, _ func(string) (string, bool)) bool {
+	var input struct {
+		Prompt string `json:"prompt"`
+	}
+	if json.Unmarshal(call.input, &input) != nil {
+		return false
+	}
+	words := strings.TrimLeftFunc(input.Prompt, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || unicode.IsControl(r) })
+	return !strings.HasPrefix(words, "/") && !strings.HasPrefix(words, "!")
 }
 
 // isPlan reports whether a call writes the file of a plan, which Claude Code keeps with its settings. The plan is

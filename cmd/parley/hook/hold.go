@@ -95,13 +95,17 @@ func (o Options) unreached(ctx context.Context) error {
 
 // exchange sends a request to an address of the node's socket, and reads the response to its end.
 func (o Options) exchange(ctx context.Context, method, path string, request any) ([]byte, error) {
-	body, err := json.Marshal(request)
-	if err != nil {
-		return nil, err
+	var body io.Reader // a node does not see its client go before it has read the body
+	if request != nil {
+		text, err := json.Marshal(request)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(text)
 	}
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return o.Dial(ctx) }}
 	defer transport.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(ctx, method, "http://parley"+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, "http://parley"+path, body)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package hook
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,8 +22,14 @@ const (
 // mailTime bounds all exchanges of a hook that carries mail.
 const mailTime = 4 * time.Second
 
-// readTool is the tool that reads mail.
-const readTool = "mcp__" + ServerName + "__read_mail"
+// readTools are the tools whose results have mail.
+var readTools = []string{"read_mail", "wait_for_mail"}
+
+// isReadTool reports whether a tool, as hooks and Claude Code's transcript name it, is one of those.
+func isReadTool(name string) bool {
+	tool, own := strings.CutPrefix(name, "mcp__"+ServerName+"__")
+	return own && slices.Contains(readTools, tool)
+}
 
 // maxSaid bounds a notice, in bytes: Claude Code takes 9,000 characters whole.
 const maxSaid = 4 << 10
@@ -34,6 +41,10 @@ func (a Agent) moment(call toolCall, o Options) *api.MailMoment {
 		return nil
 	}
 	m := &api.MailMoment{Moment: kind, Source: call.source}
+	if call.isNudge() {
+		m.Moment, m.Idle = api.MomentIdle, true
+		return m
+	}
 	switch kind {
 	case api.MomentStart:
 		m.Wakes = a.wakes != nil && a.wakes(o.Env)
@@ -49,6 +60,13 @@ func (a Agent) moment(call toolCall, o Options) *api.MailMoment {
 // carry returns the response on an event of mail, a notice or nil, and the name that other requests give: "" if the event
 // carries none, or nothing could be asked.
 func (a Agent) carry(ctx context.Context, call toolCall, o Options) (response *Response, as string) {
+	if call.isNudge() && call.part == "" {
+		defer func() {
+			if response == nil { // it came too late, and would cost a turn
+				response = &Response{Decision: block, Reason: "Parley: the mail has been read meanwhile."}
+			}
+		}()
+	}
 	m := a.moment(call, o)
 	if m == nil {
 		return nil, ""
@@ -62,7 +80,7 @@ func (a Agent) carry(ctx context.Context, call toolCall, o Options) (response *R
 	as = done.Name
 	got := *done.Mail
 	if len(got.Offers) > 0 {
-		if proof := awaitProof(ctx, call, got.Offers); proof.Read || got.Again {
+		if proof := a.awaitProof(ctx, call, got.Offers); proof.Read || got.Again {
 			next := *m
 			next.Looked = true
 			if !got.Again {
@@ -76,19 +94,27 @@ func (a Agent) carry(ctx context.Context, call toolCall, o Options) (response *R
 	if m.Moment == api.MomentEnd || len(got.Notice) > maxSaid || strings.ContainsAny(got.Notice, "\r\n") {
 		return nil, as
 	}
-	r := &Response{}
-	if call.event == FileChanged {
-		r.Wake = got.Notice
-	} else if got.Notice != "" || got.Wake != "" {
-		r.Specific = &specific{Event: call.event, Context: got.Notice}
-		if got.Wake != "" {
-			r.Specific.Watch = []string{got.Wake}
+	return a.carried(call, got), as
+}
+
+// carried returns the response with what a hook carries; nil for nothing.
+func (a Agent) carried(call toolCall, got api.Carried) *Response {
+	switch {
+	case call.event == FileChanged && !a.watches:
+		if got.Notice == "" {
+			return nil
 		}
+		return &Response{Wake: got.Notice}
+	case got.Notice == "" && got.Wake == "":
+		return nil
+	case call.event == Stop && a.blocksStop:
+		return &Response{Decision: block, Reason: got.Notice}
 	}
-	if r.Wake == "" && r.Specific == nil {
-		return nil, as
+	s := &specific{Event: call.event, Context: got.Notice}
+	if got.Wake != "" {
+		s.Watch = []string{got.Wake}
 	}
-	return r, as
+	return &Response{Specific: s}
 }
 
 // The time that a hook gives the transcript, which is written behind: at the end of a turn the answer is there that shows what
@@ -99,9 +125,9 @@ const (
 )
 
 // awaitProof is readProof. At the end of a turn it waits a moment for the answer after a text.
-func awaitProof(ctx context.Context, call toolCall, offers []api.Offer) (p api.Proof) {
+func (a Agent) awaitProof(ctx context.Context, call toolCall, offers []api.Offer) (p api.Proof) {
 	for end := time.Now().Add(writtenIn); ; {
-		p = readProof(call.transcript, offers, call.last)
+		p = readProof(a.reads, call.conversation(), offers, call.last)
 		if call.event != Stop && call.event != SessionEnd || len(p.Kept) == 0 || time.Now().After(end) {
 			return p
 		}
@@ -115,7 +141,7 @@ func awaitProof(ctx context.Context, call toolCall, offers []api.Offer) (p api.P
 
 // prove tells the node what the transcript shows, before a tool reads mail again.
 func (a Agent) prove(ctx context.Context, call toolCall, o Options, offers []api.Offer) {
-	if proof := readProof(call.transcript, offers, ""); proof.Read {
+	if proof := readProof(a.reads, call.conversation(), offers, ""); proof.Read {
 		_, _ = a.enter(ctx, call, o, &api.MailMoment{Moment: api.MomentProof}, proof) // the next hook does it again
 	}
 }

@@ -14,6 +14,8 @@ import (
 
 	"parley"
 	"parley/gateway/api"
+	"parley/internal/realpath"
+	"parley/mailbox/lease"
 )
 
 // registerTime bounds a registration. A node that does not answer holds no call up for longer.
@@ -37,17 +39,38 @@ func (a Agent) register(ctx context.Context, call toolCall, o Options) (done api
 	ctx, cancel := context.WithTimeout(ctx, registerTime)
 	defer cancel()
 	wanted := a.registration(call, o)
-	if call.event == PreToolUse && call.tool == readTool && call.part == "" {
+	if call.event == PreToolUse && isReadTool(call.tool) && call.part == "" {
 		wanted.Mail = &api.MailMoment{Moment: api.MomentProof}
 	}
+	if call.event == PreToolUse || call.event == PermissionRequest {
+		wanted.Writes = a.writes(call, o)
+	}
 	return a.registered(ctx, wanted, o)
+}
+
+// writes returns the files that a call would write, under all names by which another agent may have a lease on them; nil for a call that
+// writes none, as far as its input says.
+func (a Agent) writes(call toolCall, o Options) *api.Writes {
+	folder := call.folder
+	if !filepath.IsAbs(folder) {
+		folder = a.workFolder(call, o.Env)
+	}
+	files, more := lease.Writes(call.tool, call.input, folder)
+	if len(files) == 0 {
+		return nil
+	}
+	w := &api.Writes{More: more}
+	for _, f := range files {
+		w.Files = append(w.Files, realpath.All(filepath.FromSlash(f))...)
+	}
+	return w
 }
 
 // registered registers the agent. Where no node runs, the next one is left word.
 func (a Agent) registered(ctx context.Context, wanted api.Register, o Options) (done api.Registered, _ error) {
 	text, err := o.exchange(ctx, http.MethodPost, api.RegisterPath, wanted)
 	if parley.CodeOf(err) == parley.NotRunning {
-		wanted.Mail = nil
+		wanted.Mail, wanted.Writes = nil, nil
 		err = cmp.Or(o.leave(wanted), err)
 	}
 	if err != nil {

@@ -113,6 +113,9 @@ func (a Agent) ask(ctx context.Context, call toolCall, o Options) Decision {
 			a.prove(ctx, call, o, done.Mail.Offers)
 		}
 		o.As = done.Name
+		if done.Leased != nil {
+			return leasedTo(*done.Leased)
+		}
 	}
 	switch {
 	case call.event == Elicitation && call.wanted.Server == ServerName:
@@ -168,6 +171,8 @@ func decide(ctx context.Context, agent Agent, call toolCall, o Options) Decision
 	switch {
 	case err != nil:
 		return r.failed(ctx, err)
+	case permission.Leased != nil:
+		return leasedTo(api.LeasedFile{Lease: *permission.Leased})
 	case permission.Decided:
 		return byRule(permission.Allowed)
 	case permission.Unattended:

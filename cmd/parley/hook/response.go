@@ -33,6 +33,9 @@ type Response struct {
 	SystemMessage string    `json:"systemMessage,omitempty"` // shown to the person who works with the agent
 	Specific      *specific `json:"hookSpecificOutput,omitempty"`
 
+	Decision string `json:"decision,omitempty"` // block: on UserPromptSubmit the prompt is dropped; on Stop the model goes on, with the reason
+	Reason   string `json:"reason,omitempty"`   // of that
+
 	Wake string `json:"-"` // a line for standard error in place of all that, with the exit status that wakes the agent
 }
 
@@ -61,6 +64,7 @@ type behavior struct {
 const (
 	allow = "allow"
 	deny  = "deny"
+	block = "block"
 )
 
 func claudeResponse(call toolCall, d Decision) *Response {
@@ -80,6 +84,9 @@ func claudeResponse(call toolCall, d Decision) *Response {
 		switch {
 		case d.Decided && d.Allowed:
 			s.Permission, s.Reason, s.Input = allow, d.Reason, json.RawMessage(d.Input)
+			if d.Input == "" && call.tool != askTool { // what was allowed, against a hook of others that changes it: the last one to end counts
+				s.Input = call.input
+			}
 		case d.Decided:
 			s.Permission, s.Reason = deny, d.Reason
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"parley/gateway/api"
 )
@@ -13,8 +14,16 @@ import (
 // maxTranscript bounds how much of a transcript is read, from its end.
 const maxTranscript = 16 << 20
 
-// entryOf is what is read of one line of Claude Code's transcript. Other members are ignored, and lines that are no such
-// entries too: the format is the program's own.
+// step is what one line of a transcript says of a conversation. Its format is the program's own: members that are not known are
+// ignored, and lines that are no such entries too.
+type step struct {
+	answer  bool              // an answer of the model, which a request has come before
+	told    bool              // something that a request has for the model, and not from it
+	reads   []string          // the IDs of calls by which the model reads mail
+	results map[string][]byte // of calls, by their IDs
+}
+
+// entryOf is what is read of one line of Claude Code's transcript.
 type entryOf struct {
 	Type    string `json:"type"`
 	Side    bool   `json:"isSidechain"`
@@ -25,9 +34,38 @@ type entryOf struct {
 	} `json:"message"`
 }
 
-// isAnswer reports whether the entry is an answer of the model, which a request has come before.
-func (e entryOf) isAnswer() bool {
-	return e.Type == "assistant" && !e.Side && !e.Failed && e.Message.Model != "<synthetic>"
+// claudeStep reads a line of Claude Code's transcript.
+func claudeStep(line []byte) (s step, ok bool) {
+	var e entryOf
+	if json.Unmarshal(line, &e) != nil || e.Side {
+		return s, false
+	}
+	var blocks []struct {
+		Type    string          `json:"type"`
+		ID      string          `json:"id"`
+		Name    string          `json:"name"`
+		Use     string          `json:"tool_use_id"`
+		Content json.RawMessage `json:"content"`
+	}
+	_ = json.Unmarshal(e.Message.Content, &blocks) // a text has none
+	s.answer = e.Type == "assistant" && !e.Failed && e.Message.Model != "<synthetic>"
+	s.told = e.Type != "assistant" && e.Type != "queue-operation"
+	for _, b := range blocks {
+		switch {
+		case s.answer && b.Type == "tool_use" && isReadTool(b.Name):
+			s.reads = append(s.reads, b.ID)
+		case e.Type == "user" && b.Type == "tool_result":
+			s.add(b.Use, b.Content)
+		}
+	}
+	return s, true
+}
+
+func (s *step) add(call string, result []byte) {
+	if s.results == nil {
+		s.results = map[string][]byte{}
+	}
+	s.results[call] = result
 }
 
 // readTail returns the last part of a file, without the line that it begins within, and false if it cannot be read.
@@ -52,67 +90,63 @@ func readTail(path string, most int64) ([]byte, bool) {
 	return text, true
 }
 
-// readProof looks for offers in a transcript. A text was shown if the result of read_mail has its mark, and an answer of the
-// model follows. It is kept if no answer follows yet. An offer of which there is nothing, not even the notice, is lost. Where
-// the transcript cannot be read nothing is known. It is written behind: last is an answer of the model that the agent itself
-// tells, and which follows all that is there if it is not there itself; "" for none.
-func readProof(path string, offers []api.Offer, last string) (p api.Proof) {
-	text, ok := readTail(path, maxTranscript)
-	if !ok {
+// readProof looks for offers in a transcript. A text was shown if the result of a tool of Parley's that reads mail has its mark,
+// and an answer of the model follows. It is kept if no answer follows yet. The same mark in the result of another tool is
+// nothing. An offer of which there is nothing, not even the notice, is lost. Where the transcript cannot be read, text
+// is nil and nothing is known. It is written behind: last is an answer of the model that the agent itself tells, and which follows all that is there
+// if it is not there itself; "" for none.
+func readProof(read func(line []byte) (step, bool), text []byte, offers []api.Offer, last string) (p api.Proof) {
+	if text == nil || read == nil {
 		return p
 	}
 	p.Read = true
-	marks := map[api.Mark]int{} // the line of each, -1 for one that an answer follows
-	told := map[string]bool{}
-	said := last == ""
-	quoted, _ := json.Marshal(last) // a text always has a JSON form
-	quoted = quoted[1 : len(quoted)-1]
+	var (
+		marks  = map[api.Mark]bool{} // whether an answer follows
+		open   int                   // of them, those that none follows
+		told   = map[string]bool{}
+		reads  = map[string]bool{} // calls
+		said   = last == ""
+		quoted = encoded(last)
+	)
 	for line := range bytes.Lines(text) {
-		open := false
-		for _, at := range marks {
-			open = open || at >= 0
-		}
-		names := false
-		for _, o := range offers {
-			names = names || bytes.Contains(line, []byte(o.Token))
-		}
+		names := slices.ContainsFunc(offers, func(o api.Offer) bool { return bytes.Contains(line, []byte(o.Token)) })
 		if !said && bytes.Contains(line, []byte(`"assistant"`)) {
 			said = bytes.Contains(line, quoted)
 		}
-		if !names && !(open && bytes.Contains(line, []byte(`"assistant"`))) {
+		if !names && open == 0 && !bytes.Contains(line, []byte("_mail")) { // most lines are not read further
 			continue
 		}
-		var e entryOf
-		if json.Unmarshal(line, &e) != nil || e.Side {
+		s, ok := read(line)
+		if !ok {
 			continue
 		}
-		if e.isAnswer() {
+		if s.answer {
 			for m := range marks {
-				marks[m] = -1
+				marks[m] = true
 			}
-			continue
+			open = 0
 		}
-		if !names || e.Type == "queue-operation" || e.Type == "assistant" {
-			continue
+		for _, id := range s.reads {
+			reads[id] = true
 		}
 		for _, o := range offers {
-			if !bytes.Contains(line, []byte(o.Token)) {
-				continue
-			}
-			told[o.Token] = true
-			if e.Type != "user" || !bytes.Contains(e.Message.Content, []byte(`"tool_result"`)) {
-				continue
-			}
-			for _, n := range o.Numbers {
-				m := api.Mark{Token: o.Token, Number: n}
-				if _, before := marks[m]; !before && hasMark(e.Message.Content, m) {
-					marks[m] = 1
+			told[o.Token] = told[o.Token] || names && s.told && bytes.Contains(line, []byte(o.Token))
+			for call, result := range s.results {
+				if !reads[call] {
+					continue
+				}
+				for _, n := range o.Numbers {
+					m := api.Mark{Token: o.Token, Number: n}
+					if _, before := marks[m]; !before && hasMark(result, m) {
+						marks[m] = false
+						open++
+					}
 				}
 			}
 		}
 	}
-	for m, at := range marks {
-		if at < 0 || !said {
+	for m, answered := range marks {
+		if answered || !said {
 			p.Shown = append(p.Shown, m)
 		} else {
 			p.Kept = append(p.Kept, m)
@@ -124,6 +158,24 @@ func readProof(path string, offers []api.Offer, last string) (p api.Proof) {
 		}
 	}
 	return p
+}
+
+// conversation returns the end of the conversation that a call is part of, in lines; nil if it cannot be read.
+func (c toolCall) conversation() []byte {
+	if c.lines != "" {
+		return []byte(c.lines)
+	}
+	text, ok := readTail(c.transcript, maxTranscript)
+	if ok && text == nil {
+		text = []byte{}
+	}
+	return text
+}
+
+// encoded returns a text as it stands within JSON.
+func encoded(text string) []byte {
+	quoted, _ := json.Marshal(text) // a text always has a JSON form
+	return quoted[1 : len(quoted)-1]
 }
 
 // hasMark reports whether a text has a mark, which no digit follows.

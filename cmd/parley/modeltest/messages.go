@@ -100,8 +100,12 @@ func readMessages(body []byte) (conversation, error) {
 				return c, fmt.Errorf("calls without a result: %v", open)
 			}
 			c.answers++
+			c.news = nil
 		}
 		for _, b := range list {
+			if m.Role != "assistant" {
+				c.news = append(c.news, b.Text+plain(b.Content))
+			}
 			switch {
 			case b.Type == "tool_use":
 				open[b.ID], c.calls[b.ID] = true, b.Name

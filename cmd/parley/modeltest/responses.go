@@ -41,7 +41,11 @@ func readResponses(body []byte) (conversation, error) {
 		if mine && !answering {
 			c.answers++
 		}
-		answering = mine
+		if answering = mine; mine {
+			c.news = nil
+		} else {
+			c.news = append(c.news, plain(item.Content)+plain(item.Output))
+		}
 		switch item.Type {
 		case "function_call", "custom_tool_call":
 			open[item.CallID], c.calls[item.CallID] = true, item.Name

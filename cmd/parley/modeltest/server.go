@@ -16,9 +16,17 @@ import (
 type Script struct {
 	Prompt string // a part of the user's first message
 	Turns  []Turn
+	// React returns the answer to a request, in place of Turns. Its calls have IDs of their own in all conversations.
+	React func(Seen) Turn
 	// Needs is a tool that the script begins with: until it is on offer the model reads a file, again and again. An MCP server
 	// may take longer than the first request of a terminal.
 	Needs string
+}
+
+// Seen is what a request has for the model.
+type Seen struct {
+	News  []string // texts that it has not answered: of the user, of the system, and results of tools
+	Tools []string // names of the tools on offer, described or not
 }
 
 // Turn is one answer of the model. A turn without calls ends the agent's work.
@@ -69,6 +77,7 @@ type conversation struct {
 	answers int      // turns that the model has taken
 	results []Result
 	calls   map[string]string // tools by the calls' IDs
+	news    []string          // texts since the model's last answer
 }
 
 // Serve starts a server that replays scripts. The caller closes it.
@@ -140,6 +149,9 @@ func (s *Server) next(c conversation, body []byte) (id string, t Turn) {
 		c.answers -= waits
 		s.latest[script.Prompt] = c
 		s.asked[script.Prompt] = append(s.asked[script.Prompt], Request{At: time.Now(), Body: string(body)})
+		if script.React != nil {
+			return fmt.Sprintf("%d_%d", i, len(s.asked[script.Prompt])), script.React(Seen{c.news, slices.Concat(c.tools, c.later)})
+		}
 		if c.answers >= len(script.Turns) {
 			s.wrong = append(s.wrong, fmt.Sprintf("%q has %d turns, and one more is asked for", script.Prompt, len(script.Turns)))
 			return "over", Turn{Text: "There is no more to say"}

@@ -40,6 +40,27 @@ func TestServerFindsTurnsAndFaults(t *testing.T) {
 			t.Errorf("%s: %s is answered by %s, %v", step.path, step.body, text, err)
 		}
 	}
+	reacting := Serve(Script{React: func(seen Seen) Turn { return Turn{Text: strings.Join(seen.News, "+")} }})
+	defer reacting.Close()
+	for path, body := range map[string]string{
+		"messages":  messages + `,{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"look"}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"seen"},{"type":"text","text":"well?"}]}]}`,
+		"responses": input + `,{"type":"function_call","call_id":"a","name":"look"},{"type":"function_call_output","call_id":"a","output":"seen"},{"type":"message","role":"developer","content":"well?"}]}`,
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, reacting.URL+"/v1/"+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Api-Key", "a-key")
+		got, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(got.Body)
+		_ = got.Body.Close()
+		if err != nil || !strings.Contains(string(text), `"seen+well?"`) {
+			t.Errorf("%s: what is new is answered by %s, %v", path, text, err)
+		}
+	}
 	if wrong := s.Wrong(); len(wrong) != 2 {
 		t.Errorf("wrong: %q", wrong)
 	}

@@ -26,6 +26,8 @@ func Files(ctx context.Context, agent hook.Agent, o Options) ([]File, error) {
 		return s.claudeCode()
 	case hook.Codex().Name:
 		return s.codex()
+	case hook.OpenCode().Name:
+		return s.openCode()
 	}
 	return nil, parley.Refuse(parley.InvalidArgument, "%s has no settings that are known here", agent.Title)
 }
@@ -179,10 +181,13 @@ func (s settings) hooks(path string) []eventHook {
 	return claudeHooks(command, s.Away, otherwise(command, shown))
 }
 
-// codexHooks returns the hooks of Codex. It asks on PermissionRequest, and withdraws approvals on the others. A hook that
-// fails leaves the call to Codex' own prompt.
+// codexHooks returns the hooks of Codex. It asks on PermissionRequest, and withdraws approvals and carries mail on the others. A
+// hook that fails leaves the call to Codex' own prompt.
 func codexHooks(command string) []eventHook {
-	return []eventHook{askHook(hook.PermissionRequest, command), endHook(hook.PostToolUse, command), endHook(hook.Stop, command)}
+	return []eventHook{
+		askHook(hook.PermissionRequest, command), endHook(hook.PostToolUse, command), endHook(hook.Stop, command),
+		endHook(hook.SessionStart, command), endHook(hook.UserPromptSubmit, command), endHook(hook.SessionEnd, command),
+	}
 }
 
 // claudeHooks returns the hooks of Claude Code. It asks in every mode on PreToolUse, and on PermissionRequest about calls

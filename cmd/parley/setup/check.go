@@ -23,8 +23,11 @@ const versionTime = 10 * time.Second // for a program to say its version
 // the agent is installed, it has it make a call. It reports no words where neither settings nor the program are found.
 func Check(ctx context.Context, agent hook.Agent, o Options) (words string, good bool) {
 	s := settings{Options: o, agent: agent}
-	if agent.Name == hook.Codex().Name {
+	switch agent.Name {
+	case hook.Codex().Name:
 		return s.checkCodex(ctx)
+	case hook.OpenCode().Name:
+		return s.checkOpenCode(ctx)
 	}
 	return s.checkClaudeCode(ctx)
 }
@@ -67,21 +70,29 @@ func (s settings) checkClaudeCode(ctx context.Context) (words string, good bool)
 	wrong = append(wrong, s.wrongServers(ctx)...)
 	wrong = append(wrong, s.wrongClient(ctx)...)
 	asks := "asks in every mode"
+	others := s.othersHooks(sources)
+	if len(others) > 0 {
+		asks += ", but hooks of others may allow calls unasked in the mode default in a terminal, and change what was allowed in any mode: " + strings.Join(others, ", ")
+	}
 	if rules := hook.AllowedTools(s.Folder, s.Env); len(rules) > 0 {
 		asks += ", but for what permissions.allow allows: " + strings.Join(rules, ", ")
+	}
+	away, runs := s.whenAway(own)
+	if runs && !s.Running {
+		wrong = append(wrong, "no node runs, so a call runs unasked if Claude Code's mode and rules allow it (--when-away mode): parley start")
 	}
 	switch {
 	case len(wrong) > 0:
 		return strings.Join(wrong, "; "), false
 	case !found:
-		return asks + "; the program claude is not on the path, so it was not tried", true
+		return asks + "; the program claude is not on the path, so it was not tried" + away, len(others) == 0
 	case isOlder(version, LeastClaudeCode):
 		return fmt.Sprintf("version %s is too old to ask in every mode: at least %s", version, LeastClaudeCode), false
 	}
 	if failed := s.probe(ctx, sources); failed != "" {
 		return fmt.Sprintf("version %s was tried: %s", version, failed), false
 	}
-	return asks + ", version " + version + ": a call was tried, and refused. --bare, --safe-mode, --restricted and --setting-sources leave hooks out", true
+	return asks + ", version " + version + ": a call was tried, and refused" + away + ". --bare, --safe-mode, --restricted and --setting-sources leave hooks out", len(others) == 0
 }
 
 // otherServers returns which files have another MCP server under the name of Parley's.
@@ -233,13 +244,8 @@ func (h ownHook) differs(wanted eventHook) bool {
 
 // nodeOf returns the state folder of the node that a hook asks.
 func (s settings) nodeOf(args []string) string {
-	for i, arg := range args {
-		if set, ok := strings.CutPrefix(arg, "--state="); ok {
-			return set
-		}
-		if arg == "--state" && i+1 < len(args) {
-			return args[i+1]
-		}
+	if set := flagOf(args, "--state"); set != "" {
+		return set
 	}
 	if set, ok := s.Env("PARLEY_STATE"); ok && set != "" {
 		return set
@@ -251,6 +257,10 @@ func (s settings) nodeOf(args []string) string {
 func Nodes(agent hook.Agent, files []File, o Options) (nodes []string) {
 	s := settings{Options: o, agent: agent}
 	for _, f := range files {
+		if command := pluginCommand(f.before); len(command) > 3 && agent.Name == hook.OpenCode().Name {
+			nodes = append(nodes, s.nodeOf(command[3:]))
+			continue
+		}
 		d, ok := readDocument(f.before)
 		if !ok {
 			continue

@@ -58,6 +58,28 @@ func TestCheckFindsWhatDoesNotAsk(t *testing.T) {
 			o.Env = func(name string) (string, bool) { return "/elsewhere", name == "PARLEY_STATE" }
 		}, changed: map[string]func(string) string{own: func(text string) string { return strings.ReplaceAll(text, " --state /state", "") }}, want: "that of /elsewhere"},
 
+		"nobody there, as the mode": {agent: claude, changed: map[string]func(string) string{own: replacing(" || ", " --when-away mode || ")}, want: "no node runs, so a call runs unasked if"},
+		"nobody there, denied":      {agent: claude, changed: map[string]func(string) string{own: replacing(" || ", " --when-away=deny || ")}},
+		"the mode, and a node runs": {agent: claude, changed: map[string]func(string) string{own: replacing(" || ", " --when-away mode || ")}, options: func(o *Options) { o.Running = true }},
+		"others, own":               {agent: claude, changed: map[string]func(string) string{own: replacing(`"PreToolUse": [`, `"PreToolUse": [{"matcher": "", "hooks": [{"type": "command", "command": "echo yes"}]},`)}, want: `hooks of others may allow calls unasked in the mode default in a terminal, and change what was allowed in any mode: "echo yes" on PreToolUse in `},
+		"others, project":           {agent: claude, files: map[string]string{project: othersOn("PermissionRequest")}, want: `"echo \n yes" on PermissionRequest in `},
+		"others, local":             {agent: claude, files: map[string]string{local: othersOn("PreToolUse")}, want: "project/.claude/settings.local.json"},
+		"others, managed":           {agent: claude, files: map[string]string{"managed/managed-settings.json": othersOn("PreToolUse")}, want: "managed/managed-settings.json"},
+		"others, elsewhere":         {agent: claude, files: map[string]string{project: othersOn("PostToolUse")}},
+		"others, address":           {agent: claude, files: map[string]string{project: `{"hooks": {"PreToolUse": [{"hooks": [{"type": "http", "url": "http://127.0.0.1/yes"}]}]}}`}, want: `"http://127.0.0.1/yes" on PreToolUse`},
+		"others, a plugin": {agent: claude, files: map[string]string{
+			".claude/plugins/installed_plugins.json": `{"version": 2, "plugins": {"p@m": [{"scope": "user", "installPath": "HOME/plugin"}]}}`, local: `{"enabledPlugins": {"p@m": true}}`,
+			"plugin/hooks/hooks.json": othersOn("PreToolUse"),
+		}, want: "/plugin/hooks/hooks.json"},
+		"others, a manifest": {agent: claude, files: map[string]string{
+			".claude/plugins/installed_plugins.json": `{"version": 2, "plugins": {"p@m": [{"scope": "user", "installPath": "HOME/plugin"}]}}`, local: `{"enabledPlugins": {"p@m": true}}`,
+			"plugin/.claude-plugin/plugin.json": `{"name": "p", "hooks": ["./more.json"]}`, "plugin/more.json": othersOn("PreToolUse"),
+		}, want: "/plugin/more.json"},
+		"others, a plugin that is off": {agent: claude, files: map[string]string{
+			".claude/plugins/installed_plugins.json": `{"version": 2, "plugins": {"p@m": [{"scope": "user", "installPath": "HOME/plugin"}]}}`, project: `{"enabledPlugins": {"p@m": true}}`, local: `{"enabledPlugins": {"p@m": false}}`,
+			"plugin/hooks/hooks.json": othersOn("PreToolUse"),
+		}},
+
 		"codex as entered":   {agent: codex},
 		"codex without":      {agent: codex, changed: map[string]func(string) string{".codex/config.toml": adding("\n[features]\nhooks = false\n")}, want: "hooks = false"},
 		"codex, old name":    {agent: codex, changed: map[string]func(string) string{".codex/config.toml": adding("\n[features]\ncodex_hooks = false\n")}, want: "codex_hooks = false"},
@@ -87,17 +109,22 @@ func TestCheckFindsWhatDoesNotAsk(t *testing.T) {
 				writeText(t, filepath.Join(home, path), change(readText(t, filepath.Join(home, path))))
 			}
 			for path, text := range test.files {
-				writeText(t, filepath.Join(home, path), text)
+				writeText(t, filepath.Join(home, path), strings.ReplaceAll(text, "HOME", home))
 			}
 			if test.options != nil {
 				test.options(&o)
 			}
 			words, good := Check(t.Context(), test.agent, o)
-			if good != (test.want == "") || !strings.Contains(words, test.want) || good && !strings.HasPrefix(words, "asks ") {
+			if good != (test.want == "") || !strings.Contains(words, test.want) || good && (!strings.HasPrefix(words, "asks ") || !strings.Contains(words, ". Where no node runs, or nobody follows the inbox: ")) {
 				t.Errorf("%t: %s", good, words)
 			}
 		})
 	}
+}
+
+// othersOn returns settings with a hook of others on an event.
+func othersOn(event string) string {
+	return `{"hooks": {"` + event + `": [{"matcher": "", "hooks": [{"type": "command", "command": "echo \n yes"}]}]}}`
 }
 
 func programGone(text string) string {

@@ -80,16 +80,17 @@ func (s settings) checkCodex(ctx context.Context) (words string, good bool) {
 	wrong = append(wrong, s.wrongHooks(ctx, sources, codexHooks(""))...)
 	wrong = append(wrong, s.wrongCodexServers(ctx, configs)...)
 	wrong = append(wrong, s.wrongClient(ctx)...)
+	away, _ := s.whenAway(own)
 	switch {
 	case len(wrong) > 0:
 		return strings.Join(wrong, "; "), false
 	case !found:
-		return "asks about calls that leave its sandbox once you trust the hooks with /hooks; the program codex is not on the path, so it was not tried", true
+		return "asks about calls that leave its sandbox once you trust the hooks with /hooks; the program codex is not on the path, so it was not tried" + away, true
 	}
 	if wrong := s.probeCodex(ctx, sources); len(wrong) > 0 {
 		return fmt.Sprintf("version %s was tried: %s", version, strings.Join(wrong, "; ")), false
 	}
-	return fmt.Sprintf("asks about calls that leave its sandbox, version %s: a call was tried, and refused. codex exec and -a never do not ask", version), true
+	return fmt.Sprintf("asks about calls that leave its sandbox, version %s: a call was tried, and refused%s. codex exec and -a never do not ask", version, away), true
 }
 
 // wrongCodexServers returns what is wrong with the MCP servers that are called as Parley's is.

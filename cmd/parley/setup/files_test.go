@@ -363,3 +363,47 @@ func TestRemoveGoesOnPastAFileThatCannotBeRead(t *testing.T) {
 		})
 	}
 }
+
+// TestPluginIsOneFile enters the plugin of OpenCode, again, and takes it out. Another file in its place is left alone, and what
+// the file runs is what setup enters.
+func TestPluginIsOneFile(t *testing.T) {
+	o, home := person(t)
+	path := filepath.Join(home, ".config", "opencode", "plugins", "parley.js")
+	files, err := Files(t.Context(), hook.OpenCode(), o)
+	if err != nil || len(files) != 1 || files[0].Path != path || !files[0].Changed {
+		t.Fatalf("%+v, %v", files, err)
+	}
+	if err := Write(files); err != nil {
+		t.Fatal(err)
+	}
+	text := readText(t, path)
+	command := pluginCommand([]byte(text))
+	if len(command) < 3 || command[1] != "hook" || command[2] != "opencode" || strings.Contains(text, "= HOOK") || strings.Contains(text, "= SERVER") {
+		t.Errorf("the plugin runs %q", command)
+	}
+	if files, err := Files(t.Context(), hook.OpenCode(), o); err != nil || files[0].Changed {
+		t.Errorf("it is entered again: %+v, %v", files, err)
+	}
+	if nodes := Nodes(hook.OpenCode(), files, o); len(nodes) != 0 { // nothing was there before
+		t.Errorf("the nodes are %q", nodes)
+	}
+	out := o
+	out.Remove = true
+	files, err = Files(t.Context(), hook.OpenCode(), out)
+	if err != nil || !files[0].Gone {
+		t.Fatalf("%+v, %v", files, err)
+	}
+	if done, failed := TakeOut(files, false); len(done) != 1 || len(failed) > 0 {
+		t.Fatal(done, failed)
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("the plugin is left: %v", err)
+	}
+	writeText(t, path, "export const Mine = async () => ({});\n")
+	if err := enter(t, hook.OpenCode(), o); err == nil || !strings.Contains(err.Error(), "it is not Parley's") {
+		t.Errorf("another plugin of the name: %v", err)
+	}
+	if files, err := Files(t.Context(), hook.OpenCode(), out); err != nil || files[0].Changed {
+		t.Errorf("another plugin is taken out: %+v, %v", files, err)
+	}
+}

@@ -23,10 +23,10 @@ import (
 )
 
 const (
-	probeTime  = 30 * time.Second // for a coding agent to make the call
-	probeGrace = time.Second      // for what it has started to end
-	maxRequest = 16 << 20         // bytes of a request to the model
-	maxSaid    = 300              // bytes of a program's output that are shown
+	probeTime  = time.Minute // for a coding agent to make the call: it takes a second or two on an idle machine
+	probeGrace = time.Second // for what it has started to end
+	maxRequest = 16 << 20    // bytes of a request to the model
+	maxSaid    = 300         // bytes of a program's output that are shown
 )
 
 // probe has Claude Code make a call that does nothing. It has the settings of the folder, and a model that is played here.
@@ -59,6 +59,8 @@ func (s settings) probe(ctx context.Context, sources []source) (wrong string) {
 	}
 	result, made := model.result()
 	switch {
+	case !made && ctx.Err() != nil:
+		return fmt.Sprintf("the call could not be tried: it took longer than %v", probeTime)
 	case !made && err == nil:
 		err = errors.New("it has not made the call")
 		fallthrough

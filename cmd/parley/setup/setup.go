@@ -24,6 +24,7 @@ type Options struct {
 	State   string // the node's state folder
 	Default string // the state folder of a hook that names none
 	Managed string // the folder with an administrator's settings of Claude Code
+	Running bool   // a node runs on the state folder
 	Version string // of this program, which the program of an entry has to be of too
 	Away    string // what happens to calls that nobody can be asked about, as in "parley hook --when-away"; "" for the default
 

@@ -44,7 +44,8 @@ func serverBlock(s mcpServer) string {
 	for i, a := range s.Args {
 		args[i] = tomlString(a)
 	}
-	return fmt.Sprintf("%s\n[mcp_servers.%s]\ncommand = %s\nargs = [%s]\n%s\n",
+	// The server has Codex queue prompts, and so needs the folder that this Codex has.
+	return fmt.Sprintf("%s\n[mcp_servers.%s]\ncommand = %s\nargs = [%s]\nenv_vars = [\"CODEX_HOME\"]\n%s\n",
 		blockBegin, hook.ServerName, tomlString(s.Command), strings.Join(args, ", "), blockEnd)
 }
 

@@ -16,13 +16,13 @@ func TestCallsAreShown(t *testing.T) {
 		{"Edit", `{"file_path":"shop/a.go","old_string":"one\n\ttwo\nthree","new_string":"one\n\t2\nthree"}`, "shop/a.go| one|-    two|+    2| three"},
 		{"MultiEdit", `{"file_path":"a.go","edits":[{"old_string":"x","new_string":"y"},{"old_string":"1","new_string":"2"}]}`, "a.go|-x|+y|…|-1|+2"},
 		{"Write", `{"file_path":"n.txt","content":"a\nb\n"}`, "n.txt|+a|+b"},
-		{"deploy", `{"to":"eu","long":"a\nb"}`, "to: eu|long:|  a|  b"},
-		{"odd", "in /tmp\n$ ls", "input:|  in /tmp|  $ ls"},
+		{"deploy", `{"to":"eu","long":"a\nb"}`, "!|to: eu|long:|  a|  b"},
+		{"odd", "in /tmp\n$ ls", "!|input:|  in /tmp|  $ ls"},
 		{"Bash", `{"command":"rm x","description":"List\n$ ls","timeout":1}`, "!|$ rm x|says: “List|       $ ls”|timeout: 1"},
 		{"Edit", `{"file_path":"$ ls","old_string":"x","new_string":"y"}`, `"$ ls"|-x|+y`},
-		{"send", `{"in /safe":"x","$ echo":"y","! deletes":"nothing","a b":1,"ok_1":2}`, `"in /safe": x|"$ echo": y|"! deletes": nothing|"a b": 1|ok_1: 2`},
-		{"odd", `not JSON`, "input: not JSON"},
-		{"x", "{\"text\":\"ls \u202e\\u001b[2J\"}", `text: ls \u{202e}\u{1b}[2J`},
+		{"send", `{"in /safe":"x","$ echo":"y","! deletes":"nothing","a b":1,"ok_1":2}`, `!|"in /safe": x|"$ echo": y|"! deletes": nothing|"a b": 1|ok_1: 2`},
+		{"odd", `not JSON`, "!|input: not JSON"},
+		{"x", "{\"text\":\"ls \u202e\\u001b[2J\"}", `!|text: ls \u{202e}\u{1b}[2J`},
 		{"Write", `{"file_path":"/etc/x","content":"a"}`, "!|/etc/x|+a"},
 	} {
 		e := view.Message{Type: "approval", Permission: &parley.Permission{Tool: c.tool, Input: c.input, Folder: "/srv"}}
@@ -30,6 +30,8 @@ func TestCallsAreShown(t *testing.T) {
 		for _, l := range CallLines(e) {
 			if l.Kind == Risk {
 				l.Text = l.Text[:1] // the words are those of gateway/call
+			} else if l.Kind == Note && strings.HasPrefix(l.Text, "… Uses the network") {
+				continue
 			}
 			got = append(got, l.Text)
 		}

@@ -39,16 +39,49 @@ func subject(e view.Message, s terminal.Screen) string {
 	case e.Archived != nil:
 		b.WriteString(archived(e))
 	case e.Sent:
-		b.WriteString("you " + verb(e, preposition(e.Type)+" "+Party(e.ToName, e.To)))
+		to := Party(e.ToName, e.To)
+		if len(e.Recipients) > 0 {
+			to = recipients(e.Recipients, 3)
+		}
+		b.WriteString("you " + verb(e, preposition(e.Type)+" "+to))
 	case s.Width > 0 && e.Type == string(events.Approval):
 		b.WriteString(Party(e.FromName, e.From) + " wants to " + Wants(e))
 	case !e.Author.IsZero():
-		b.WriteString(Party(e.AuthorName, e.Author) + " by " + Party(e.FromName, e.From) + " " + verb(e, ""))
+		b.WriteString(Party(e.AuthorName, e.Author) + " by " + Party(e.FromName, e.From) + " " + verb(e, toOthers(e)))
 	default:
-		b.WriteString(Party(e.FromName, e.From) + " " + verb(e, ""))
+		b.WriteString(Party(e.FromName, e.From) + " " + verb(e, toOthers(e)))
 	}
 	b.WriteString(passed(e, s))
 	return b.String()
+}
+
+// toOthers returns to whom a message went that others got too; "" for any other.
+func toOthers(e view.Message) string {
+	if len(e.Recipients) == 0 {
+		return ""
+	}
+	return "to " + recipients(e.Recipients, 3)
+}
+
+// Recipients returns recipients in words.
+func Recipients(all []view.Recipient) string { return recipients(all, len(all)) }
+
+// recipients returns recipients in words, at most so many by name.
+func recipients(all []view.Recipient, most int) string {
+	return view.RecipientWords(all, most, recipient)
+}
+
+// recipient returns how a recipient is shown; "" for one without a name.
+func recipient(r view.Recipient) string {
+	switch {
+	case r.Name == "SELF":
+		return "you"
+	case r.Name != "":
+		return terminal.Quoted(r.Name)
+	case r.Said != "":
+		return terminal.Quoted(r.Said) + " (its sender's name)"
+	}
+	return ""
 }
 
 // passed returns how a form came to the agent, and to whom it was forwarded.
@@ -134,6 +167,8 @@ func ending(e view.Message, s terminal.Screen) string {
 		b.WriteString(" - " + Settled(e, s))
 	}
 	switch {
+	case e.Queued && e.Sent && !e.Received:
+		b.WriteString(" - queued until the turn ends")
 	case e.Queued:
 		b.WriteString(" - queued")
 	case e.Interrupted:
@@ -151,6 +186,12 @@ func ending(e view.Message, s terminal.Screen) string {
 func state(e view.Message, s terminal.Screen) (text string) {
 	if e.Sent && !e.Received && e.Outcome == nil && e.State.Rank() > 0 {
 		text = ", " + string(e.State)
+	}
+	if len(e.Unreached) > 0 && e.Refused == "" {
+		text += fmt.Sprintf(", did not reach %d", len(e.Unreached))
+	}
+	if len(e.Late) > 0 {
+		text += ", escalated: not acknowledged by " + recipients(e.Late, 3)
 	}
 	if e.AckBy == 0 || e.Refused != "" {
 		return text
@@ -170,7 +211,16 @@ func state(e view.Message, s terminal.Screen) (text string) {
 // Receipts returns lines on how far a message has come, and with whom.
 func Receipts(e view.Message, s terminal.Screen) (lines []Line) {
 	if e.Sent && !e.Received && e.Outcome == nil && e.State == "" && e.Refused == "" {
-		return []Line{{Note, "not delivered yet"}}
+		lines = append(lines, Line{Note, "not delivered yet"})
+	}
+	if len(e.Recipients) > 3 {
+		lines = append(lines, Line{Note, "to " + recipients(e.Recipients, len(e.Recipients))})
+	}
+	if len(e.Late) > 0 {
+		lines = append(lines, Line{Note, "escalated: not acknowledged by " + recipients(e.Late, len(e.Late))})
+	}
+	if e.Escalate != nil && !e.Acknowledged {
+		lines = append(lines, Line{Note, "if it is not acknowledged in time, it goes to " + cmp.Or(recipient(*e.Escalate), "another agent")})
 	}
 	for _, r := range e.Receipts {
 		words := r.Words(func(id capabilities.ID, name string) string { return Party(name, id) })
@@ -178,6 +228,13 @@ func Receipts(e view.Message, s terminal.Screen) (lines []Line) {
 			words += ", " + s.Moment(r.At.Std(), r.At.String())
 		}
 		lines = append(lines, Line{Note, terminal.Visible(words)})
+	}
+	for _, u := range e.Unreached {
+		words := "did not reach " + cmp.Or(recipient(u.Recipient), "another agent") + " (" + terminal.Visible(u.Why) + ")"
+		if u.ByName != "SELF" {
+			words += ", " + Party(u.ByName, u.By) + " says"
+		}
+		lines = append(lines, Line{Note, words})
 	}
 	return lines
 }
@@ -372,6 +429,9 @@ func Lines(e view.Message) []Line {
 			lines = plain(Key, "", e.Subject)
 		}
 		lines = append(lines, plain(Text, "", e.Text)...)
+		for _, f := range e.Files {
+			lines = append(lines, Line{Key, "file: " + terminal.Visible(f.Name) + " (" + FileSize(f.Size) + ")"})
+		}
 	default:
 		if e.Title != "" && e.Description != "" {
 			lines = plain(Key, "", e.Title)
@@ -385,6 +445,19 @@ func Lines(e view.Message) []Line {
 		lines = append(lines, fieldLines(f)...)
 	}
 	return lines
+}
+
+// FileSize returns the size of a file for people.
+func FileSize(n int64) string {
+	switch {
+	case n >= 10<<20:
+		return fmt.Sprintf("%d MiB", n>>20)
+	case n >= 10<<10:
+		return fmt.Sprintf("%d KiB", n>>10)
+	case n == 1:
+		return "1 byte"
+	}
+	return fmt.Sprintf("%d bytes", n)
 }
 
 // fieldLines returns a field of a form with its choices.

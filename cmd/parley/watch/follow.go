@@ -9,6 +9,7 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/gateway/client"
 )
@@ -60,12 +61,22 @@ func read(ctx context.Context, node *client.Client, at *client.Cursor, send func
 		return err
 	}
 	send(connected{})
+	known := map[capabilities.ID]bool{}
+	if err := names(ctx, node, known, send); err != nil {
+		return err
+	}
 	for m, err := range node.Follow(ctx, client.View{}, *at) {
 		if err != nil {
 			return err
 		}
 		send(arrived{m.Message})
 		*at = m.Cursor
+		if !known[m.From] {
+			known[m.From] = true // of another node, it is not listed
+			if err := names(ctx, node, known, send); err != nil {
+				return err
+			}
+		}
 	}
 	return ctx.Err()
 }
@@ -90,4 +101,31 @@ func begin(ctx context.Context, node *client.Client) (all []view.Message, at cli
 		return nil, "", err
 	}
 	return append(all, last.Messages...), at, nil
+}
+
+// maxAgents bounds the agents whose names are read.
+const maxAgents = 5000
+
+// names sends the agents that the reader sees, for their names.
+func names(ctx context.Context, node *client.Client, known map[capabilities.ID]bool, send func(tea.Msg)) error {
+	var self api.LocateResponse
+	if err := node.Call(ctx, "locate", api.NameRequest{Name: "@self"}, &self); err != nil {
+		return err
+	}
+	got := agents{self: self.ID}
+	for at := (api.Paging{}); len(got.all) < maxAgents; {
+		var page api.FetchAgentsResponse
+		if err := node.Call(ctx, "fetch_agents", api.FetchAgentsRequest{Paging: at}, &page); err != nil {
+			return err
+		}
+		got.all = append(got.all, page.Agents...)
+		if at.After = page.Next; page.Next == "" {
+			break
+		}
+	}
+	for i := range got.all {
+		known[got.all[i].ID] = true
+	}
+	send(got)
+	return nil
 }

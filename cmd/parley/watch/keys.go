@@ -30,6 +30,7 @@ type prompt struct {
 	text    string
 	secret  bool
 	choices []parley.Offer // rules; nil for free text
+	past    []string       // what was decided of the calls that each covers, in words; nil until that is known
 	next    func(text string) tea.Cmd
 }
 
@@ -41,36 +42,96 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 	if m.prompt != nil {
 		return m.typeKey(key)
 	}
+	if m.helps {
+		m.helps = false
+		return nil
+	}
+	if key.IsRepeat && strings.ContainsAny(key.String(), "aAdersvx") {
+		return nil // a key acts once for each press
+	}
+	if key.String() != "a" {
+		m.armed = armed{}
+	}
 	switch key.String() {
 	case "q":
 		return tea.Quit
+	case "?":
+		m.helps = true
 	case "j", "down":
-		m.move(1)
+		return m.move(1)
 	case "k", "up":
-		m.move(-1)
+		return m.move(-1)
 	case "g", "home":
-		m.move(-len(m.order))
+		return m.move(-len(m.order))
 	case "G", "end":
-		m.move(len(m.order))
+		return m.move(len(m.order))
 	case "enter", "tab":
 		m.whole = !m.whole
 		return m.read()
 	case "esc":
-		m.whole = false
-	case "space":
-		if m.whole {
-			m.scroll += m.itemHeight() - 1
-		} else {
-			m.mark()
-		}
-	case "pgdown":
+		escape(m)
+	case "space", "pgdown":
 		m.scroll += m.itemHeight() - 1
 	case "b", "pgup":
 		m.scroll -= m.itemHeight() - 1
-	case "a", "A", "d", "r", "s", "v":
+	case "x":
+		m.mark()
+	case "J":
+		return markAnd(m, 1)
+	case "K":
+		return markAnd(m, -1)
+	case "f":
+		m.only = (m.only + 1) % filters
+		return refilter(m)
+	case "/":
+		return m.ask(prompt{about: view.Message{Number: noNumber}, label: "Search for", text: m.query, next: func(text string) tea.Cmd {
+			m.query = strings.ToLower(strings.TrimSpace(text))
+			return refilter(m)
+		}})
+	case "a", "A", "d", "e", "r", "s", "v":
 		return m.act(key.String())
 	}
 	return nil
+}
+
+// noNumber is that of what is about no message.
+const noNumber = ^uint64(0)
+
+// escape goes one step back.
+func escape(m *model) {
+	switch {
+	case m.edited != nil:
+		m.edited, m.state = nil, "the changes were dropped"
+	case m.whole:
+		m.whole = false
+	case len(m.marked) > 0:
+		clear(m.marked)
+	case m.query != "" || m.only != everything:
+		m.query, m.only = "", everything
+		refilter(m)
+	}
+}
+
+// refilter makes the rows again, and selects the first.
+func refilter(m *model) tea.Cmd {
+	clear(m.marked) // nobody is to find selected what is not shown
+	m.arrange(m.now(), true)
+	if len(m.order) == 0 {
+		return nil
+	}
+	m.choose(m.order[0])
+	return m.hold()
+}
+
+// markAnd selects the call that is open, and goes on to the next that waits.
+func markAnd(m *model, by int) tea.Cmd {
+	if e := m.selected(); e != nil && e.AnswerNeeded && e.Type == string(events.Approval) {
+		m.marked[e.Number] = true
+	}
+	if at := slices.Index(m.order, m.chosen) + by; at < 0 || at >= len(m.order) || !waits(m.items[m.order[at]]) {
+		return nil
+	}
+	return m.move(by)
 }
 
 // act begins what a key does with the selected message.
@@ -86,11 +147,13 @@ func (m *model) act(key string) tea.Cmd {
 		return nil
 	case m.held != 0:
 		return m.hold()
+	case m.edited != nil:
+		return actEdited(m, key)
 	case e.Type == "message" && key == "r":
 		return m.ask(prompt{about: *e, label: "Reply", next: func(text string) tea.Cmd { return m.reply(*e, text) }})
 	case key == "s":
 		return m.snooze(*e)
-	case len(m.marks()) > 0 && key != "r" && key != "v":
+	case len(m.marks()) > 0 && key != "r" && key != "v" && key != "e":
 		return m.decide(*e, key)
 	case !e.AnswerNeeded:
 		m.state = "this does not wait for an answer"
@@ -98,6 +161,8 @@ func (m *model) act(key string) tea.Cmd {
 	case key == "v":
 		m.voteAgain(*e)
 		return nil
+	case e.Type == string(events.Approval) && key == "e":
+		return edit(m, *e)
 	case e.Type == string(events.Approval):
 		return m.decide(*e, key)
 	case m.refusesSecond([]view.Message{*e}):
@@ -111,6 +176,54 @@ func (m *model) act(key string) tea.Cmd {
 	}
 	m.state = "r answers this, d declines it"
 	return nil
+}
+
+// actEdited does what a key does with a call that the person has edited.
+func actEdited(m *model, key string) tea.Cmd {
+	c := m.edited
+	switch {
+	case key == "e":
+		m.edited = nil
+		return edit(m, c.asked)
+	case key != "a":
+		m.state = "a allows the edited command, esc drops the changes"
+		return nil
+	case !m.seen[callOf(c.call)]:
+		return m.showMore(&c.call)
+	}
+	if cmd, wait := armFirst(m, []view.Message{c.call}); wait {
+		return cmd
+	}
+	return allowEdited(m, c)
+}
+
+// isArmed reports whether the first step was made for some calls, and is not too long ago.
+func isArmed(m *model, all []view.Message) bool {
+	return m.armed.calls != "" && m.armed.calls == keyOf(all) && m.now().Before(m.armed.until)
+}
+
+func keyOf(all []view.Message) string {
+	var b strings.Builder
+	for _, e := range all {
+		b.WriteString(callOf(e) + " ")
+	}
+	return b.String()
+}
+
+// armFirst makes the first of two steps that allow what is of high risk: it says what happens. It reports whether a second
+// press is needed. That counts after a moment.
+func armFirst(m *model, all []view.Message) (cmd tea.Cmd, wait bool) {
+	mark, high := m.worst(all)
+	if !high {
+		return nil, false
+	}
+	if isArmed(m, all) {
+		m.armed = armed{}
+		return nil, false
+	}
+	m.armed = armed{keyOf(all), m.now().Add(armedFor)}
+	m.state = m.screen.Paint(terminal.Wrong, terminal.Visible(mark)+": a again allows it")
+	return m.hold(), true
 }
 
 // voteAgain has the next answer to a form, or to the calls of its row, be a second vote.
@@ -182,22 +295,19 @@ func (m *model) read() tea.Cmd {
 // waits reports whether a message waits for the agent's answer now.
 func waits(e *view.Message) bool { return e.AnswerNeeded && e.SnoozedUntil == 0 }
 
-// mark marks the selected call, or no longer, and goes on to the next.
+// mark selects the call that is open, or no longer.
 func (m *model) mark() {
 	e := m.selected()
 	switch {
 	case e == nil:
 		return
 	case !e.AnswerNeeded || e.Type != string(events.Approval):
-		m.state = "only a call that waits can be marked"
+		m.state = "only a call that waits can be selected"
 		return
 	case m.marked[e.Number]:
 		delete(m.marked, e.Number)
 	default:
 		m.marked[e.Number] = true
-	}
-	if at := slices.Index(m.order, m.chosen) + 1; at < len(m.order) && m.items[m.order[at]].AnswerNeeded {
-		m.move(1)
 	}
 }
 
@@ -263,16 +373,6 @@ func (m *model) showMore(e *view.Message) tea.Cmd {
 	return nil
 }
 
-// rowOf returns the row that stands for a message.
-func (m *model) rowOf(number uint64) uint64 {
-	for row, numbers := range m.same {
-		if slices.Contains(numbers, number) {
-			return row
-		}
-	}
-	return number
-}
-
 // decide begins a decision on a call, or on all that are marked.
 func (m *model) decide(e view.Message, key string) tea.Cmd {
 	targets := m.targets(e)
@@ -281,7 +381,7 @@ func (m *model) decide(e view.Message, key string) tea.Cmd {
 		return nil
 	}
 	if _, named := m.decides(); !named {
-		m.state = "the marked calls are more than this screen names: take marks away with space"
+		m.state = "the selected calls are more than this screen names: x takes one away"
 		return nil
 	}
 	many := ""
@@ -301,20 +401,28 @@ func (m *model) decide(e view.Message, key string) tea.Cmd {
 		m.state = "some are second votes, and some are not: decide them apart"
 		return nil
 	}
-	if unseen := m.unseen(targets); unseen != nil && key != "d" {
+	if unseen := m.unseen(targets); unseen != nil && key != "d" && key != "r" {
 		return m.showMore(unseen)
 	}
 	switch key {
 	case "a":
+		if cmd, wait := armFirst(m, targets); wait {
+			return cmd
+		}
 		return m.settleAll(targets, "✓ Allowed once", parley.Decision{Decision: mailbox.Once})
 	case "A":
-		if slices.ContainsFunc(targets, func(o view.Message) bool { return !o.AsksSame(&targets[0]) }) {
-			m.state = "a rule is for one call: take the marks away with space"
+		if mark, high := m.worst(targets); high {
+			m.state = terminal.Visible(mark) + ": no rule is made for a call of high risk. a allows it once"
 			return nil
 		}
-		return m.ask(prompt{about: targets[0], label: "Always allow which? Give the number", choices: mailbox.OffersOf(targets[0].Permission), next: func(text string) tea.Cmd {
+		if slices.ContainsFunc(targets, func(o view.Message) bool { return !o.AsksSame(&targets[0]) }) {
+			m.state = "a rule is for one call: x takes one away, esc all"
+			return nil
+		}
+		m.ask(prompt{about: targets[0], label: "Always allow which? Give the number", choices: mailbox.OffersOf(targets[0].Permission), next: func(text string) tea.Cmd {
 			return m.always(targets, text)
 		}})
+		return tryRules(m, targets[0].MessageID)
 	case "d":
 		return m.ask(prompt{about: targets[0], label: "Deny" + many + ", with the reason", next: func(text string) tea.Cmd {
 			said := "✕ Denied"
@@ -324,8 +432,49 @@ func (m *model) decide(e view.Message, key string) tea.Cmd {
 			return m.settleAll(targets, said, parley.Decision{Decision: mailbox.Deny, Reason: text})
 		}})
 	}
+	if key == "r" {
+		return m.ask(prompt{about: targets[0], label: "Deny" + many + " and ask", next: func(text string) tea.Cmd {
+			if strings.TrimSpace(text) == "" {
+				m.state = "nothing was asked, and nothing decided"
+				return nil
+			}
+			return m.settleAll(targets, "✕ Denied, and asked: "+terminal.Visible(text), parley.Decision{Decision: mailbox.Deny, Reason: text})
+		}})
+	}
 	m.state = "a allows this, A always, d denies it"
 	return nil
+}
+
+// tried says what was decided of the calls that the rules of a form cover.
+type tried struct {
+	form  capabilities.ID
+	trial view.Trial
+}
+
+// tryRules tries the rules that an approval offers on the past. Where that fails nothing is said of it.
+func tryRules(m *model, form capabilities.ID) tea.Cmd {
+	return func() tea.Msg {
+		t := tried{form: form}
+		if m.node.Call(m.ctx, "try_rules", api.TryRulesRequest{FormRef: refTo(form)}, &t.trial) != nil {
+			return nil
+		}
+		return t
+	}
+}
+
+// tell adds to the choice of a rule what was decided of the calls that each covers, if the choice is still open.
+func (t tried) tell(p *prompt) {
+	if p == nil || p.about.MessageID != t.form {
+		return
+	}
+	p.past = make([]string, len(p.choices))
+	for i, c := range p.choices {
+		for _, r := range t.trial.Rules {
+			if r.Offer == c.ID && r.Covered > 0 {
+				p.past[i] = fmt.Sprintf(" (%d past: %d allowed, %d denied)", r.Covered, r.Allowed, r.Denied)
+			}
+		}
+	}
 }
 
 // always allows identical calls, and those to come by the rule with a number.
@@ -346,7 +495,7 @@ func (m *model) always(targets []view.Message, number string) tea.Cmd {
 // settleAll decides in one request on the calls that were shown, each by its digest. Of identical ones, the first alone
 // makes a rule.
 func (m *model) settleAll(targets []view.Message, said string, how parley.Decision) tea.Cmd {
-	m.busy = true
+	m.busy, m.called = true, m.now()
 	targets = targets[:min(len(targets), api.MaxDecisions)]
 	req := api.DecideManyRequest{Key: string(client.NewKey()), SecondVote: targets[0].IsSecondVote()}
 	d := done{}
@@ -446,7 +595,7 @@ func (m *model) typeKey(key tea.KeyPressMsg) tea.Cmd {
 
 // call makes a call to the node for a message.
 func (m *model) call(e view.Message, operation, said string, settles bool, req any) tea.Cmd {
-	m.busy = true
+	m.busy, m.called = true, m.now()
 	return func() tea.Msg {
 		d := done{numbers: []uint64{e.Number}, said: fmt.Sprintf("%d: %s", e.Number, said)}
 		if d.err = m.node.Call(m.ctx, operation, req, nil); d.err == nil && settles {

@@ -14,6 +14,8 @@ import (
 	"parley/cmd/parley/show"
 	"parley/cmd/parley/terminal"
 	"parley/events"
+	"parley/gateway/queue"
+	"parley/mailbox"
 )
 
 // View implements tea.Model.
@@ -24,8 +26,17 @@ func (m *model) View() tea.View {
 		return v
 	}
 	lines := []string{m.header()}
-	if !m.whole {
-		lines = append(lines, m.list()...)
+	switch {
+	case m.helps:
+		lines = append(lines, help...)
+		for len(lines) < m.height-1 {
+			lines = append(lines, "")
+		}
+		lines = append(lines[:m.height-1], m.screen.Paint(terminal.Faint, "any key goes back"))
+		v.SetContent(strings.Join(lines, "\n"))
+		return v
+	case !m.whole:
+		lines = append(lines, m.drawList()...)
 		decides, _ := m.decides()
 		lines = append(lines, decides...)
 		lines = append(lines, m.screen.Paint(terminal.Faint, strings.Repeat("─", m.screen.Width)))
@@ -36,20 +47,44 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// header returns the line above the list: how many wait, and whether the node is away.
+// help has the keys.
+var help = []string{
+	"",
+	"  a         allow once            A         always, by a rule",
+	"  d         deny, with a reason   e         edit the command in $EDITOR",
+	"  r         ask, answer or reply  s         snooze",
+	"  v         vote as this agent too",
+	"",
+	"  j k       next, previous        enter     the whole message, and back",
+	"  x         select                J K       select and go on",
+	"  space b   a screen on, back     g G       first, last",
+	"  /         search                f         show calls, changes, questions, mail",
+	"  ?         keys                  q         quit",
+	"",
+	"  What is of high risk is allowed in two steps: a, and a again.",
+	"  Keys decide once all of a call was on the screen, and 0.7 s after it appeared.",
+}
+
+// header returns the line above the list: what needs the person, what the list leaves out, and whether the node is away.
 func (m *model) header() string {
-	waiting := 0
-	for _, e := range m.items {
-		if waits(e) {
-			waiting++
+	text := m.screen.Paint(terminal.Strong, "Parley") + " · "
+	switch need, words := m.counts(); {
+	case need == 0:
+		text += "nothing needs you"
+	default:
+		text += m.screen.Paint(terminal.Waiting, fmt.Sprintf("%d need you", need))
+		if need == 1 {
+			text = strings.Replace(text, "1 need you", "1 needs you", 1)
+		}
+		if words != "" {
+			text += " · " + words
 		}
 	}
-	text := m.screen.Paint(terminal.Strong, "Parley") + " · "
-	switch waiting {
-	case 0:
-		text += "nothing waits for you"
-	default:
-		text += m.screen.Paint(terminal.Waiting, fmt.Sprintf("%d waiting for you", waiting))
+	if m.only != everything {
+		text += " · only " + m.only.String()
+	}
+	if m.query != "" {
+		text += " · with " + terminal.Quoted(m.query)
 	}
 	if m.away != "" {
 		text += " · " + m.screen.Paint(terminal.Wrong, "cut off: "+terminal.Visible(m.away)+"; trying again …")
@@ -96,7 +131,7 @@ func (m *model) decides() (lines []string, named bool) {
 			text += ", "
 		}
 		text += strings.Join(numbers, " ") + " " + nameOf(calls[0])
-		if lines = m.broken(show.Line{Kind: show.Risk, Text: fmt.Sprintf("decides %d marked: %s", len(rows), text)}); len(lines) > room {
+		if lines = m.broken(show.Line{Kind: show.Risk, Text: fmt.Sprintf("decides %d selected: %s", len(rows), text)}); len(lines) > room {
 			return append(lines[:room-1], m.screen.Fit(fmt.Sprintf("… and %d more", len(rows)-i))), false
 		}
 	}
@@ -112,9 +147,12 @@ func nameOf(e view.Message) string {
 	return name
 }
 
-// list returns the part of the list around the selected message.
-func (m *model) list() []string {
+// drawList returns the part of the list around the selected message, with the headings of the sections.
+func (m *model) drawList() []string {
 	if len(m.order) == 0 {
+		if m.only != everything || m.query != "" {
+			return []string{"nothing like that: f and / change what is shown"}
+		}
 		return []string{"no messages"}
 	}
 	m.shown = m.same
@@ -135,7 +173,7 @@ func (m *model) list() []string {
 				mark = m.screen.Paint(terminal.Strong, "▸✓")
 			}
 		}
-		lines = append(lines, mark+show.Repeated(*m.items[m.order[i]], len(m.same[m.order[i]]), narrow))
+		lines = append(lines, mark+m.line(m.order[i], narrow))
 	}
 	return lines
 }
@@ -145,6 +183,9 @@ func (m *model) item() []string {
 	height := m.itemHeight()
 	var all []string
 	if e := m.selected(); e != nil {
+		if m.edited != nil {
+			e = &m.edited.call
+		}
 		all = m.wrapped(*e)
 	}
 	m.scroll = min(max(m.scroll, 0), max(len(all)-height, 0))
@@ -152,6 +193,8 @@ func (m *model) item() []string {
 	if m.below = 0; len(lines) > height {
 		m.below = len(lines) - height + 1
 		lines = append(slices.Clone(lines[:height-1]), m.screen.Paint(terminal.Faint, fmt.Sprintf("… %d more lines: page down, enter", m.below)))
+	} else if m.edited != nil {
+		m.seen[callOf(m.edited.call)] = true
 	} else if e := m.selected(); e != nil {
 		m.seen[callOf(*e)] = true
 		for _, same := range messagesOf(m.items, m.same[e.Number]) { // what is said of them is shown too
@@ -168,7 +211,7 @@ func (m *model) item() []string {
 func (m *model) wrapped(e view.Message) []string {
 	var lines []string
 	add := func(l show.Line) { lines = append(lines, m.broken(l)...) }
-	from := show.Party(e.FromName, e.From)
+	from := terminal.Visible(m.nameOf(e.From, e.FromName))
 	if e.IsSecondVote() {
 		add(show.Line{Kind: show.Risk, Text: "! " + m.secondWords(&e)})
 	}
@@ -179,20 +222,45 @@ func (m *model) wrapped(e view.Message) []string {
 			add(l)
 		}
 	default:
-		add(show.Line{Kind: show.Command, Text: fmt.Sprintf("%d. %s wants to %s (%s)", e.Number, from, show.Wants(e), terminal.Visible(e.Title))})
-		if same := m.same[e.Number]; len(same) > 1 {
-			add(show.Line{Kind: show.Note, Text: fmt.Sprintf("%d the same: %s", len(same), strings.Trim(fmt.Sprint(same), "[]"))})
-			for _, l := range show.Others(e, messagesOf(m.items, same)) {
-				add(l)
-			}
+		wants := fmt.Sprintf("%d. %s wants to %s (%s)", e.Number, from, show.Wants(e), terminal.Visible(e.Title))
+		if m.edited != nil {
+			wants = fmt.Sprintf("%d. Edited command, in place of what %s asked for", e.Number, from)
 		}
-		lines = append(lines, m.callLines(e)...)
+		add(show.Line{Kind: show.Command, Text: wants})
+		lines = append(lines, sharedLines(m, e)...)
 	}
 	for _, l := range show.Passed(e, m.screen) {
 		add(l)
 	}
 	if e.Outcome != nil {
 		lines = append(lines, "", m.screen.Fit(show.Settled(e, m.screen)))
+	}
+	return lines
+}
+
+// sharedLines returns all lines of the calls of a row.
+func sharedLines(m *model, e view.Message) (lines []string) {
+	same := m.same[e.Number]
+	if len(same) < 2 || m.edited != nil {
+		return m.callLines(e)
+	}
+	add := func(l show.Line) { lines = append(lines, m.broken(l)...) }
+	all := messagesOf(m.items, same)
+	if m.rows[e.Number].Fold == queue.Identical {
+		add(show.Line{Kind: show.Note, Text: fmt.Sprintf("%d × identical: %s", len(same), strings.Trim(fmt.Sprint(same), "[]"))})
+		for _, l := range show.Others(e, all) {
+			add(l)
+		}
+		return append(lines, m.callLines(e)...)
+	}
+	add(show.Line{Kind: show.Note, Text: fmt.Sprintf("%d alike, decided together: %s", len(same), strings.Trim(fmt.Sprint(same), "[]"))})
+	for _, o := range all {
+		add(show.Line{Kind: show.Key, Text: fmt.Sprintf("%d.", o.Number)})
+		for _, l := range show.CallLines(o) {
+			if o.Number == e.Number || l.Kind != show.Folder {
+				add(l)
+			}
+		}
 	}
 	return lines
 }
@@ -209,9 +277,9 @@ func messagesOf(items map[uint64]*view.Message, numbers []uint64) []view.Message
 // broken returns a line in as many as the screen's width needs.
 func (m *model) broken(l show.Line) []string { return l.Broken(m.screen, m.screen.Width) }
 
-// drawnCall is the call of an approval on a screen of a width. The call never changes.
+// drawnCall is a call on a screen of a width, by callOf: an edited call is another than the one asked for.
 type drawnCall struct {
-	form  capabilities.ID
+	call  string
 	width int
 	lines []string
 }
@@ -219,8 +287,8 @@ type drawnCall struct {
 // callLines returns all lines of an approval's call. It keeps those of the last one. A long call takes a tenth of a
 // second, and is drawn again on each key.
 func (m *model) callLines(e view.Message) []string {
-	if m.drawn.form != e.MessageID || m.drawn.width != m.screen.Width {
-		m.drawn = drawnCall{form: e.MessageID, width: m.screen.Width}
+	if m.drawn.call != callOf(e) || m.drawn.width != m.screen.Width {
+		m.drawn = drawnCall{call: callOf(e), width: m.screen.Width}
 		for _, l := range show.CallLines(e) {
 			m.drawn.lines = append(m.drawn.lines, m.broken(l)...)
 		}
@@ -233,46 +301,78 @@ func (m *model) footer() []string {
 	if p := m.prompt; p != nil {
 		var lines []string
 		for i, c := range p.choices {
-			lines = append(lines, terminal.Wrap(fmt.Sprintf("  %d. %s", i+1, terminal.Visible(c.Words)), m.screen.Width)...)
+			past := ""
+			if i < len(p.past) {
+				past = p.past[i]
+			}
+			lines = append(lines, terminal.Wrap(fmt.Sprintf("  %d. %s%s", i+1, terminal.Visible(c.Words), past), m.screen.Width)...)
 		}
 		text := terminal.Visible(p.text)
 		if p.secret {
 			text = strings.Repeat("•", terminal.Clusters(p.text))
 		}
-		return append(lines, m.screen.Fit(fmt.Sprintf("%d. %s:", p.about.Number, p.label)), m.screen.Fit("> "+text+"▏"), m.screen.Fit(m.screen.Paint(terminal.Faint, "enter sends, esc goes back")))
+		label := p.label
+		if p.about.Number != noNumber {
+			label = fmt.Sprintf("%d. %s", p.about.Number, p.label)
+		}
+		return append(lines, m.screen.Fit(label+":"), m.screen.Fit("> "+text+"▏"), m.screen.Fit(m.screen.Paint(terminal.Faint, "enter sends, esc goes back")))
 	}
-	keys := "↑↓ move · enter whole · q quit"
+	return []string{m.screen.Fit(m.state), m.screen.Fit(m.screen.Paint(terminal.Faint, keysOf(m)))}
+}
+
+// keysOf returns what keys do now, what is likeliest first.
+func keysOf(m *model) string {
+	keys := "jk move · enter whole · ? keys · q quit"
 	if m.whole {
-		keys = "↑↓ move · enter list · q quit"
+		keys = "jk move · enter list · ? keys · q quit"
 	}
 	e := m.selected()
-	if e != nil && m.held == 0 {
-		switch {
-		case e.IsSecondVote() && !m.again[e.MessageID]:
-			keys = fmt.Sprintf("v vote as %s too · ", show.Party(m.as, capabilities.ID{})) + keys
-		case e.AnswerNeeded && e.Type == string(events.Approval):
-			if !m.whole {
-				keys = "space mark · " + keys
-			}
-			switch unseen := m.unseen(m.targets(*e)); {
-			case unseen == nil:
-				keys = "a allow · A always … · d deny · " + keys
-			case callOf(*unseen) == callOf(*e):
-				keys = fmt.Sprintf("a shows %d more lines, then allows · d deny · ", m.below) + keys
-			default:
-				keys = "a shows the marked calls, then allows · d deny · " + keys
-			}
-		case e.AnswerNeeded:
-			keys = "r answer · d decline · " + keys
-		case e.Type == "message":
-			keys = "r reply · " + keys
-		}
-	}
 	switch {
+	case e == nil:
+		return keys
 	case m.held != 0:
-		keys = "just shown, keys decide in a moment · " + keys
-	case e != nil && (e.AnswerNeeded || e.Type == "message"):
+		return "just shown, keys decide in a moment · " + keys
+	case m.edited != nil:
+		return "a allow edited command · e edit again · esc drop the changes · " + keys
+	}
+	if e.AnswerNeeded || e.Type == "message" {
 		keys = "s snooze · " + keys
 	}
-	return []string{m.screen.Fit(m.state), m.screen.Fit(m.screen.Paint(terminal.Faint, keys))}
+	switch {
+	case e.IsSecondVote() && !m.again[e.MessageID]:
+		return fmt.Sprintf("v vote as %s too · ", show.Party(m.as, capabilities.ID{})) + keys
+	case e.AnswerNeeded && e.Type == string(events.Approval):
+		return callKeys(m, *e) + keys
+	case e.AnswerNeeded:
+		return "r answer · d decline · " + keys
+	case e.Type == "message":
+		return "r reply · " + keys
+	}
+	return keys
+}
+
+// callKeys returns what keys do with a call.
+func callKeys(m *model, e view.Message) string {
+	targets := m.targets(e)
+	_, high := m.worst(targets)
+	rest, always := "d deny · r deny and ask · ", "A always … · "
+	if slices.ContainsFunc(targets, func(o view.Message) bool { return !o.AsksSame(&targets[0]) }) {
+		always = "" // a rule is for one call
+	}
+	if !m.whole {
+		rest += "x select · "
+	}
+	switch unseen := m.unseen(targets); {
+	case unseen != nil && callOf(*unseen) == callOf(e):
+		return fmt.Sprintf("a shows %d more lines, then allows · ", m.below) + rest
+	case unseen != nil:
+		return "a shows the selected calls, then allows · " + rest
+	case isArmed(m, targets):
+		return "a allows it now · " + rest
+	case high:
+		return "a allow, in two steps · " + rest
+	case mailbox.IsEditable(e.Fields) && len(targets) == 1:
+		return "a allow · " + always + "e edit · " + rest
+	}
+	return "a allow · " + always + rest
 }

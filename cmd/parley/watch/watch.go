@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -14,7 +13,9 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
+	"parley/gateway/api"
 	"parley/gateway/client"
+	"parley/gateway/people"
 )
 
 // Options are the parts of a watch. The client repeats no calls: its Patience is negative.
@@ -29,7 +30,7 @@ type Options struct {
 // Run shows the inbox until the person quits or ctx ends.
 func Run(ctx context.Context, o Options) error {
 	ctx, stop := context.WithCancel(ctx)
-	m := &model{ctx: ctx, node: o.Node, as: o.As, again: map[capabilities.ID]bool{}, screen: o.Screen, items: map[uint64]*view.Message{}, marked: map[uint64]bool{}, seen: map[string]bool{}, state: "connecting …"}
+	m := &model{ctx: ctx, node: o.Node, as: o.As, again: map[capabilities.ID]bool{}, screen: o.Screen, list: list{items: map[uint64]*view.Message{}}, marked: map[uint64]bool{}, seen: map[string]bool{}, state: "connecting …"}
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out))
 	var following sync.WaitGroup
 	following.Go(func() { follow(ctx, o.Node, p.Send) })
@@ -53,18 +54,18 @@ type model struct {
 	screen terminal.Screen
 	height int
 
-	items  map[uint64]*view.Message
-	order  []uint64 // what waits first, of that what is urgent, and of that the newest
-	chosen uint64   // the number of the selected message
-	begun  bool     // one was selected
-	scroll int      // lines of it that are above the screen
-	whole  bool     // it has the screen to itself
-	moved  bool     // the person has selected it
-	below  int      // lines of it that are below the screen
-	drawn  drawnCall
+	list
+	chosen  uint64 // the number of the selected message
+	begun   bool   // one was selected
+	scroll  int    // lines of it that are above the screen
+	whole   bool   // it has the screen to itself
+	helps   bool   // the keys are shown
+	moved   bool   // the person has selected it
+	below   int    // lines of it that are below the screen
+	drawn   drawnCall
+	edited  *editedCall // shown in place of the selected call; nil for none
+	pressed time.Time   // when the person pressed a key last
 
-	same   map[uint64][]uint64      // the numbers of the calls that are one row, by that of the row
-	shown  map[uint64][]uint64      // same, as it was drawn last: no key decides what came later
 	marked map[uint64]bool          // rows
 	again  map[capabilities.ID]bool // forms on which the person votes as the agent too, beside a vote as another
 	seen   map[string]bool          // the calls, by callOf, whose end was on the screen: no other is allowed
@@ -72,17 +73,31 @@ type model struct {
 	away   string // why the node is not reached; "" if it is
 	state  string // of the last action
 	prompt *prompt
-	busy   bool // a call is under way
+	busy   bool      // a call is under way
+	called time.Time // when it began
 
-	filled bool // the first messages have come
-	held   int  // the hold that is under way; 0 if keys decide
-	holds  int  // so far
+	filled bool  // the first messages have come
+	held   int   // the hold that is under way; 0 if keys decide
+	holds  int   // so far
+	armed  armed // the first step of allowing what is of high risk
 	err    error
 }
 
 // justShown is the time for which a message that came into view by itself is not decided on. A key that is held repeats
 // sooner, and prolongs it.
 const justShown = 700 * time.Millisecond
+
+// Times of what is done in two steps, and of a list that nobody touches.
+const (
+	armedFor = 8 * time.Second
+	restless = 10 * time.Second // after a key, in which the rows stay where they are
+)
+
+// armed is the first of two steps: the calls that a second press allows, until a time.
+type armed struct {
+	calls string
+	until time.Time
+}
 
 // released ends a hold.
 type released int
@@ -105,6 +120,28 @@ func tick() tea.Cmd {
 	return tea.Tick(time.Second, func(at time.Time) tea.Msg { return ticked(at) })
 }
 
+// flushing is the number of seconds for which the node's disk has been at one flush.
+type flushing int
+
+// lookAtDisk asks the node for how long a call may have waited for its disk.
+func (m *model) lookAtDisk() tea.Cmd {
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(m.ctx, time.Second)
+		defer cancel()
+		var status api.StatusResponse
+		if err := m.node.Call(ctx, "status", api.NodeRequest{}, &status); err != nil {
+			return flushing(0) // the result of the call says why
+		}
+		return flushing(status.Journal.Flushing)
+	}
+}
+
+// agents are those that the reader sees.
+type agents struct {
+	self capabilities.ID
+	all  []view.AgentStatus
+}
+
 // Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
@@ -112,9 +149,24 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.screen.Width, m.height = max(msg.Width, 20), max(msg.Height, 8)
 	case ticked:
 		m.screen.Now = time.Time(msg)
+		if isAtRest(m) {
+			m.arrange(m.now(), true)
+		}
+		if m.busy && m.now().Sub(m.called) >= terminal.LongCall {
+			return m, tea.Batch(tick(), m.lookAtDisk())
+		}
 		return m, tick()
+	case flushing:
+		if m.busy && msg > 0 {
+			m.state = m.screen.Paint(terminal.Wrong, "the disk "+terminal.SlowDisk(int(msg))+". What you decided may still happen")
+		}
 	case arrived:
 		return m, m.add(msg)
+	case agents:
+		m.names = people.NamesOf(msg.self, msg.all)
+		m.arrange(m.now(), false)
+	case edited:
+		return m, takeEdited(m, msg)
 	case released:
 		if m.held == int(msg) {
 			m.held = 0
@@ -128,11 +180,14 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, tea.Quit
 	case done:
 		return m, m.finish(msg)
+	case tried:
+		msg.tell(m.prompt)
 	case tea.PasteMsg:
 		if m.prompt != nil {
 			m.prompt.text += msg.Content
 		}
 	case tea.KeyPressMsg:
+		m.pressed = m.now()
 		return m, m.press(msg)
 	}
 	return m, nil
@@ -153,20 +208,8 @@ func (m *model) add(messages []view.Message) (held tea.Cmd) {
 		}
 		m.items[e.Number] = &e
 	}
-	m.order = m.order[:0]
-	for n := range m.items {
-		m.order = append(m.order, n)
-	}
-	slices.SortFunc(m.order, func(a, b uint64) int {
-		if x, y := waits(m.items[a]), waits(m.items[b]); x != y {
-			if x {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(m.items[a].Priority.Rank()-m.items[b].Priority.Rank(), cmp.Compare(b, a))
-	})
-	m.group()
+	m.arrange(m.now(), first || isAtRest(m))
+	m.chosen = m.rowOf(m.chosen)
 	for row := range m.marked {
 		if len(m.callsOf(row)) == 0 { // they were settled, and nobody is to find the row marked
 			delete(m.marked, row)
@@ -184,43 +227,35 @@ func (m *model) add(messages []view.Message) (held tea.Cmd) {
 	return held
 }
 
-// group makes one row of the calls that are identical. It is at the place and with the number of the first that was
-// asked.
-func (m *model) group() {
-	all := make([]view.Message, len(m.order))
-	for i, n := range m.order {
-		all[len(all)-1-i] = *m.items[n] // the earlier ones of those that wait come first
+// now returns the time.
+func (m *model) now() time.Time {
+	if m.screen.Now.IsZero() {
+		return time.Now()
 	}
-	m.same = map[uint64][]uint64{}
-	rows := m.order[:0]
-	groups := view.Together(all)
-	for i := range groups {
-		g := groups[len(groups)-1-i]
-		first := all[g[0]].Number
-		rows = append(rows, first)
-		for _, k := range g {
-			m.same[first] = append(m.same[first], all[k].Number)
-		}
-		if slices.Contains(m.same[first], m.chosen) {
-			m.chosen = first
-		}
-	}
-	m.order = rows
+	return m.screen.Now
+}
+
+// isAtRest reports whether the rows may move: nobody has pressed a key for a while, or decides something.
+func isAtRest(m *model) bool {
+	return m.prompt == nil && !m.busy && m.now().Sub(m.pressed) > restless
 }
 
 // selected returns the selected message; nil if there is none.
 func (m *model) selected() *view.Message { return m.items[m.chosen] }
 
-func (m *model) choose(number uint64) { m.chosen, m.scroll, m.moved = number, 0, false }
+func (m *model) choose(number uint64) {
+	m.chosen, m.scroll, m.moved, m.edited, m.armed = number, 0, false, nil, armed{}
+}
 
-// move selects the message that is so many places further down.
-func (m *model) move(by int) {
+// move selects the message that is so many places further down. Its keys work after a moment.
+func (m *model) move(by int) tea.Cmd {
 	if len(m.order) == 0 {
-		return
+		return nil
 	}
 	at := slices.Index(m.order, m.chosen) + by
 	m.choose(m.order[min(max(at, 0), len(m.order)-1)])
-	m.held, m.moved = 0, true
+	m.moved = true
+	return m.hold()
 }
 
 // done is the result of a call for messages.
@@ -246,12 +281,15 @@ func (m *model) finish(d done) tea.Cmd {
 		return nil
 	}
 	m.state = d.said
-	if slices.Contains(d.settled, m.chosen) {
-		m.moved = false
+	if !slices.Contains(d.settled, m.chosen) {
+		return nil
 	}
-	for _, n := range m.order {
-		if waits(m.items[n]) && slices.Contains(d.settled, m.chosen) && n != m.chosen {
-			m.choose(n)
+	m.moved = false
+	at := max(slices.Index(m.order, m.rowOf(m.chosen)), 0)
+	m.arrange(m.now(), true) // a decision opens the next row
+	for ; at >= 0; at-- {
+		if at < len(m.order) && waits(m.items[m.order[at]]) {
+			m.choose(m.order[at])
 			return m.hold()
 		}
 	}

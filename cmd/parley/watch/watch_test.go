@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -17,7 +18,7 @@ import (
 
 // newModel returns a model of a terminal of 80 by 20 cells.
 func newModel() *model {
-	m := &model{ctx: nil, items: map[uint64]*view.Message{}, as: "HOST", again: map[capabilities.ID]bool{}, marked: map[uint64]bool{}, seen: map[string]bool{}}
+	m := &model{ctx: nil, list: list{items: map[uint64]*view.Message{}}, as: "HOST", again: map[capabilities.ID]bool{}, marked: map[uint64]bool{}, seen: map[string]bool{}}
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 20})
 	return m
 }
@@ -57,6 +58,7 @@ func TestCallIsAllowedOnceItsEndWasOnScreen(t *testing.T) {
 	m.rest()
 	m.types("k")
 	m.choose(0)
+	m.rest()
 	if s := screenOf(m); strings.Contains(s, "wipe.py") || !strings.Contains(s, "more lines, then allows") || strings.Contains(s, "a allow ·") {
 		t.Fatalf("the screen:\n%s", s)
 	}
@@ -98,10 +100,10 @@ func TestMarkedCallsAreShown(t *testing.T) {
 	m.rest()
 	screenOf(m)
 	m.marked = map[uint64]bool{0: true, 1: true}
-	if s := screenOf(m); !strings.Contains(s, "a shows the marked calls") {
+	if s := screenOf(m); !strings.Contains(s, "a shows the selected calls") {
 		t.Errorf("the screen:\n%s", s)
 	}
-	if m.types("a"); m.busy || m.chosen != 0 {
+	if m.types("a"); m.busy || m.chosen != 1 {
 		t.Errorf("%d is selected, busy %t: want the call that was not shown", m.chosen, m.busy)
 	}
 	m.rest()
@@ -133,7 +135,7 @@ func TestWhatWaitsIsOnTop(t *testing.T) {
 		news = append(news, approval(20+i, fmt.Sprint("make new ", i)))
 	}
 	m.Update(news)
-	if s := screenOf(m); m.chosen != 28 || m.held == 0 || !strings.Contains(s, "▸ 28.") {
+	if s := screenOf(m); m.chosen != 20 || m.held == 0 || !strings.Contains(s, "▸ 20.") || !strings.Contains(s, "9 × alike") {
 		t.Errorf("%d is selected:\n%s", m.chosen, s)
 	}
 	m.types("G") // the person looks at what was decided, and stays there
@@ -244,13 +246,13 @@ func TestWholeViewDecidesWhatItShows(t *testing.T) {
 			screenOf(m)
 		}
 		m.choose(51)
-		m.types(" ")
+		m.types("x")
 		m.choose(53)
-		if s := screenOf(m); !strings.Contains(s, "decides 1 marked: 51 rm -rf AAA") {
+		if s := screenOf(m); !strings.Contains(s, "decides 1 selected: 51 rm -rf AAA") {
 			t.Fatalf("the list does not name what keys decide:\n%s", s)
 		}
 		m.press(tea.KeyPressMsg{Code: tea.KeyEnter})
-		if s := screenOf(m); strings.Contains(s, "rm -rf AAA") || strings.Contains(s, "mark") {
+		if s := screenOf(m); strings.Contains(s, "rm -rf AAA") || strings.Contains(s, "select") {
 			t.Fatalf("the screen of one message:\n%s", s)
 		}
 		return m
@@ -296,7 +298,7 @@ func TestMarkedCallsAreNamed(t *testing.T) {
 		screenOf(m)
 	}
 	m.marked = map[uint64]bool{3: true, 4: true}
-	if s := screenOf(m); !strings.Contains(s, `decides 2 marked: 3 "make target-3, 99 ls", 4 "make target-4, 99 ls"`) || strings.Count(s, "\n") != 19 {
+	if s := screenOf(m); !strings.Contains(s, `decides 2 selected: 3 "make target-3, 99 ls", 4 "make target-4, 99 ls"`) || strings.Count(s, "\n") != 19 {
 		t.Errorf("the screen:\n%s", s)
 	}
 	for n := range uint64(20) {
@@ -334,5 +336,201 @@ func TestEqualCallsAreShownWithAllThatIsSaid(t *testing.T) {
 	}
 	if unseen := m.unseen([]view.Message{saying(1, "to ship it"), saying(2, "to try it")}); unseen != nil {
 		t.Errorf("%+v counts as not shown", unseen)
+	}
+}
+
+// edits sets the field by which an approval takes an edited input.
+func edits(e view.Message) view.Message {
+	e.Fields = append(e.Fields, events.Field{Name: "input", Type: events.Text})
+	return e
+}
+
+func TestHighRiskNeedsTwoSteps(t *testing.T) {
+	m := newModel()
+	m.screen.Now = time.Unix(1_800_000_000, 0)
+	m.Update(arrived{approval(1, "sudo ls"), approval(2, "make")})
+	m.rest()
+	if s := screenOf(m); m.chosen != 1 || !strings.Contains(s, "Runs as root") || strings.Contains(s, "A always") {
+		t.Fatalf("%d is selected:\n%s", m.chosen, s)
+	}
+	if m.types("A"); m.prompt != nil {
+		t.Fatal("a rule is offered for a call of high risk")
+	}
+	if m.types("a"); m.busy || !strings.Contains(m.state, "Runs as root: a again allows it") {
+		t.Fatalf("the first press: busy %t, %q", m.busy, m.state)
+	}
+	if m.types("a"); m.busy {
+		t.Fatal("the second press counts at once")
+	}
+	m.rest()
+	m.screen.Now = m.screen.Now.Add(armedFor + time.Second)
+	if m.types("a"); m.busy {
+		t.Fatal("the first press is remembered for too long")
+	}
+	m.rest()
+	m.types("x") // another key forgets it
+	m.types("x")
+	if m.types("a"); m.busy {
+		t.Fatal("another key between the two presses")
+	}
+	m.rest()
+	if m.types("a"); !m.busy {
+		t.Error("the second press allows nothing")
+	}
+}
+
+// TestSelectedHighRiskNeedsTwoSteps selects two calls, of which one is of high risk.
+func TestSelectedHighRiskNeedsTwoSteps(t *testing.T) {
+	m := newModel()
+	m.Update(arrived{approval(1, "sudo ls"), approval(2, "make")})
+	for _, n := range []uint64{1, 2} {
+		m.choose(n)
+		screenOf(m)
+	}
+	m.rest()
+	m.marked = map[uint64]bool{1: true, 2: true}
+	m.View()
+	if m.types("a"); m.busy {
+		t.Error("one press allows a call of high risk")
+	}
+}
+
+func TestKeysOfACallWaitUntilItWasShown(t *testing.T) {
+	m := newModel()
+	m.Update(arrived{approval(1, "make a"), approval(2, "ls b")})
+	m.rest()
+	screenOf(m)
+	m.types("j")
+	if m.types("a"); m.busy {
+		t.Error("a key decides what has just come into view")
+	}
+	m.rest()
+	if m.types("a"); !m.busy {
+		t.Error("nothing is decided")
+	}
+}
+
+func TestRowsStayUnderAHand(t *testing.T) {
+	m := newModel()
+	m.screen.Now = time.Unix(1_800_000_000, 0)
+	m.Update(arrived{approval(5, "make")})
+	m.types("?")
+	m.pressed = m.screen.Now
+	m.Update(arrived{approval(6, "sudo ls")})
+	if m.order[0] != 5 {
+		t.Error("a row came above the selected one")
+	}
+	m.Update(ticked(m.screen.Now.Add(restless + time.Second)))
+	if m.order[0] != 6 {
+		t.Error("the rows are not ranked when nobody presses a key")
+	}
+}
+
+func TestEditedCommandIsShownBeforeItIsAllowed(t *testing.T) {
+	for text, want := range map[string]string{"": "is empty", "  \n": "is empty", "make\n": "nothing was changed"} {
+		m := newModel()
+		e := edits(approval(1, "make"))
+		m.Update(arrived{e})
+		m.rest()
+		m.Update(edited{about: e, text: text})
+		if m.edited != nil || !strings.Contains(m.state, want) || m.busy {
+			t.Errorf("%q: %q", text, m.state)
+		}
+	}
+	m := newModel()
+	e := edits(approval(1, "make"))
+	m.Update(arrived{e})
+	m.rest()
+	screenOf(m) // which keeps the lines of the call
+	m.Update(edited{about: e, text: "sudo make\n"})
+	if s := screenOf(m); !strings.Contains(s, "Edited command") || !strings.Contains(s, "$ sudo make") || !strings.Contains(s, "Runs as root") {
+		t.Fatalf("the screen:\n%s", s)
+	}
+	if m.types("a"); m.busy {
+		t.Fatal("the edited call is allowed as it comes into view")
+	}
+	m.rest()
+	if m.types("d"); m.prompt != nil {
+		t.Fatal("a key decides something else than what is shown")
+	}
+	m.types("a")
+	m.rest()
+	if m.types("a"); !m.busy || m.edited != nil {
+		t.Error("the edited call is not allowed")
+	}
+}
+
+func TestEditedInputKeepsTheRest(t *testing.T) {
+	for _, c := range []struct{ input, want string }{
+		{`{"command":"a"}`, `{"command":"b <c>\n"}`},
+		{`{ "x": {"command": 1}, "command" : "a" , "timeout":5.0}`, `{ "x": {"command": 1}, "command" : "b <c>\n" , "timeout":5.0}`},
+	} {
+		if got, err := withCommand(c.input, "b <c>\n"); err != nil || got != c.want {
+			t.Errorf("%s, %v, want %s", got, err, c.want)
+		}
+	}
+}
+
+func TestQuestionIsNoEmptyDenial(t *testing.T) {
+	m := newModel()
+	m.Update(arrived{approval(1, "make")})
+	m.rest()
+	screenOf(m)
+	m.types("r")
+	if m.press(tea.KeyPressMsg{Code: tea.KeyEnter}); m.busy {
+		t.Error("an empty question denies the call")
+	}
+	m.types("rwhy")
+	if m.press(tea.KeyPressMsg{Code: tea.KeyEnter}); !m.busy {
+		t.Error("nothing is asked")
+	}
+}
+
+func TestListIsFilteredAndSearched(t *testing.T) {
+	m := newModel()
+	write := approval(3, "")
+	write.Permission = &parley.Permission{Tool: "Write", Input: `{"file_path":"a.go","content":"x"}`}
+	write.Digest = write.Permission.Digest()
+	form := approval(4, "")
+	form.Type, form.Permission, form.Description, form.Fields = "form", nil, "Which port?", nil
+	m.Update(arrived{approval(1, "make"), approval(2, "sudo ls"), write, form})
+	for want := range strings.SplitSeq("[2 1],[3],[4],[],[2 1 3 4]", ",") {
+		m.types("f")
+		if got := fmt.Sprint(m.order); got != want {
+			t.Errorf("%s shows %s, want %s", m.only, got, want)
+		}
+	}
+	m.types("/port")
+	m.press(tea.KeyPressMsg{Code: tea.KeyEnter})
+	if s := screenOf(m); fmt.Sprint(m.order) != "[4]" || !strings.Contains(s, `with "port"`) {
+		t.Errorf("%v:\n%s", m.order, s)
+	}
+	if m.press(tea.KeyPressMsg{Code: tea.KeyEscape}); len(m.order) != 4 {
+		t.Error("esc does not show all again")
+	}
+}
+
+// TestChoiceOfARuleSaysItsPast has the choice of a rule tell what was decided of the calls that it covers. What comes late, or for another
+// call, changes nothing.
+func TestChoiceOfARuleSaysItsPast(t *testing.T) {
+	m := newModel()
+	m.Update(arrived{approval(0, "git push origin main"), approval(1, "make")})
+	m.rest()
+	m.choose(0)
+	screenOf(m)
+	m.rest()
+	first, other := m.items[0].MessageID, m.items[1].MessageID
+	past := view.Trial{Rules: []view.TriedRule{{Offer: "call", Covered: 7, Allowed: 5, Denied: 1}}}
+	m.Update(tried{first, past})
+	if cmd := m.types("A"); cmd == nil || m.prompt == nil {
+		t.Fatalf("no rule is chosen, or not tried:\n%s", screenOf(m))
+	}
+	m.Update(tried{other, past})
+	if s := screenOf(m); strings.Contains(s, "past") {
+		t.Errorf("the past of another call:\n%s", s)
+	}
+	m.Update(tried{first, past})
+	if s := screenOf(m); !strings.Contains(s, "(7 past: 5 allowed, 1 denied)") {
+		t.Errorf("it lacks the past:\n%s", s)
 	}
 }

@@ -69,9 +69,10 @@ func (m *MailServer) serve(t *testing.T, startTLS bool, certificate, listen *tls
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = s.Serve(l) // it ends with Close
+		_ = s.Serve(l) // it ends with its listener
 	}()
 	t.Cleanup(func() {
+		_ = l.Close() // Close does not end a Serve that begins after it
 		_ = s.Close()
 		<-done
 	})

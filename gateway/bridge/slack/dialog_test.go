@@ -14,7 +14,7 @@ import (
 // A dialog has an element for a field of each type, but for those that are left to the page.
 func TestEachFieldTypeHasAnElement(t *testing.T) {
 	t.Parallel()
-	onPage := []form.Control{form.Secret, form.Date, form.Reference}
+	onPage := []form.Control{form.Secret, form.Date, form.Reference, form.File}
 	for _, f := range formtest.EachType() {
 		if element, ok := elementOf(f).(*slackapi.URLTextInputBlockElement); ok != (f.Type == events.URL) {
 			t.Errorf("%s: %+v", f.Name, element)

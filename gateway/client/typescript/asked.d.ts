@@ -2,10 +2,11 @@
  * @param {Wire} wire
  * @param {string | number} form
  * @param {AbortSignal} [signal]
- * @param {string} [until] a state of a message
+ * @param {string} [until] a state of a message, or asked
+ * @param {number} [after] of asked: the number of the last question that is known
  * @returns {Promise<Outcome>}
  */
-export function awaitEnd(wire: Wire, form: string | number, signal?: AbortSignal, until?: string): Promise<Outcome>;
+export function awaitEnd(wire: Wire, form: string | number, signal?: AbortSignal, until?: string, after?: number): Promise<Outcome>;
 /** @typedef {import("./wire.js").Wire} Wire */
 /** @typedef {import("./wire.js").Ending} Ending */
 /** @typedef {import("./operations.js").Outcome} Outcome */
@@ -34,6 +35,15 @@ export class Asked {
      * @returns {Promise<Outcome>}
      */
     await({ signal }?: Ending): Promise<Outcome>;
+    /**
+     * Waits as await does, and also until one who may answer the form asks back: with the status asked, the words as note, and the number of
+     * the message, to which a reply goes to who asked. Another wait with that number as after goes on.
+     *
+     * @param {number} [after]
+     * @param {Ending} [ending]
+     * @returns {Promise<Outcome>}
+     */
+    awaitQuestion(after?: number, { signal }?: Ending): Promise<Outcome>;
     /**
      * Waits for the answer's values. A form that ends otherwise throws DECLINED, CANCELLED or EXPIRED.
      *

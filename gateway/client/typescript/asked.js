@@ -11,14 +11,15 @@ export const turnTime = 25000;
  * @param {Wire} wire
  * @param {string | number} form
  * @param {AbortSignal} [signal]
- * @param {string} [until] a state of a message
+ * @param {string} [until] a state of a message, or asked
+ * @param {number} [after] of asked: the number of the last question that is known
  * @returns {Promise<Outcome>}
  */
-export async function awaitEnd(wire, form, signal, until) {
+export async function awaitEnd(wire, form, signal, until, after) {
   const text = String(form);
   const which = /^[0-9]+$/.test(text) ? { number: text } : { id: text };
   for (;;) {
-    const outcome = await wire.call("await", { ...which, ...(until && { until }), waitMs: turnTime }, signal);
+    const outcome = await wire.call("await", { ...which, ...(until && { until }), ...(after && { after }), waitMs: turnTime }, signal);
     if (outcome.status !== "open") return outcome;
   }
 }
@@ -64,6 +65,19 @@ export class Asked {
     }
     this.#coming = undefined; // the connection was lost
     return awaitEnd(this.#wire, this.form ?? "", signal);
+  }
+
+  /**
+   * Waits as await does, and also until one who may answer the form asks back: with the status asked, the words as note, and the number of
+   * the message, to which a reply goes to who asked. Another wait with that number as after goes on.
+   *
+   * @param {number} [after]
+   * @param {Ending} [ending]
+   * @returns {Promise<Outcome>}
+   */
+  async awaitQuestion(after = 0, { signal } = {}) {
+    if (this.#outcome && this.#outcome.status !== "open") return this.#outcome;
+    return awaitEnd(this.#wire, this.form ?? "", signal, "asked", after);
   }
 
   /**

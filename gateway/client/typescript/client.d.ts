@@ -176,13 +176,13 @@ export class Client {
      */
     reject(request: Which, reason?: string, ending?: Ending): Promise<import("./operations.js").Outcome>;
     /**
-     * Sends words, with references as @edge:name or @name.
+     * Sends words, with references as @edge:name or @name: to one recipient, or to several, to all of them or to nobody.
      *
-     * @param {string} recipient
+     * @param {string | string[]} recipient
      * @param {string} text
      * @param {Ending} [ending]
      */
-    send(recipient: string, text: string, ending?: Ending): Promise<import("./operations.js").Sent>;
+    send(recipient: string | string[], text: string, ending?: Ending): Promise<import("./operations.js").Sent>;
     /**
      * Answers a message with words.
      *
@@ -191,6 +191,14 @@ export class Client {
      * @param {Ending} [ending]
      */
     reply(message: Which, text: string, ending?: Ending): Promise<import("./operations.js").Sent>;
+    /**
+     * Answers a message with words, which its other recipients get too as far as the agent can reach them: notTo has the rest.
+     *
+     * @param {Which} message
+     * @param {string} text
+     * @param {Ending} [ending]
+     */
+    replyAll(message: Which, text: string, ending?: Ending): Promise<import("./operations.js").Sent>;
     /**
      * Keeps what a message carries under an edge.
      *
@@ -339,6 +347,156 @@ export class Client {
      * @param {Ending} [ending]
      */
     schedule(to: string, text: string, when: Omit<import("./operations.js").ScheduleRequest, "as" | "recipient" | "text">, ending?: Ending): Promise<import("./operations.js").Schedule>;
+    /**
+     * Asks for a lease on files or names, as src/checkout/** or port:3000. The same request again renews it. With waitMs it waits in the
+     * queue while another agent has one that overlaps: awaitLease tells when it is held.
+     *
+     * @param {string[]} patterns
+     * @param {Omit<import("./operations.js").LeaseRequest, "as" | "patterns">} [how]
+     * @param {Ending} [ending]
+     */
+    lease(patterns: string[], how?: Omit<import("./operations.js").LeaseRequest, "as" | "patterns">, ending?: Ending): Promise<import("./operations.js").Lease>;
+    /**
+     * Waits until a lease is held, or has ended, which its state says then.
+     *
+     * @param {number} lease
+     * @param {Ending} [ending]
+     */
+    awaitLease(lease: number, ending?: Ending): Promise<import("./operations.js").Lease>;
+    /**
+     * Releases a lease, or waits for it no longer.
+     *
+     * @param {number} lease
+     * @param {Ending} [ending]
+     */
+    releaseLease(lease: number, ending?: Ending): Promise<import("./operations.js").Done>;
+    /**
+     * Lists the agent's leases, and those by which others keep it from writing.
+     *
+     * @param {Ending} [ending]
+     */
+    leases(ending?: Ending): Promise<import("./operations.js").Lease[]>;
+    /**
+     * Lists the teams that the agent is in, and who is there.
+     *
+     * @param {Ending} [ending]
+     */
+    teams(ending?: Ending): Promise<import("./operations.js").Team[]>;
+    /**
+     * Adds agents to a team of the host's, which it makes if there is none with the name, and removes others.
+     *
+     * @param {string} team
+     * @param {{add?: string[], remove?: string[]}} change
+     * @param {Ending} [ending]
+     */
+    setTeam(team: string, change: {
+        add?: string[];
+        remove?: string[];
+    }, ending?: Ending): Promise<import("./operations.js").Team[]>;
+    /**
+     * Ends a team of the host's, which all members leave.
+     *
+     * @param {string} team
+     * @param {Ending} [ending]
+     */
+    endTeam(team: string, ending?: Ending): Promise<void>;
+    /**
+     * Lists the topics that the agent may join.
+     *
+     * @param {Ending} [ending]
+     */
+    topics(ending?: Ending): Promise<import("./operations.js").Topic[]>;
+    /**
+     * Makes a topic of the host's: for all its agents, or for the members of a team.
+     *
+     * @param {string} topic
+     * @param {string} [team]
+     * @param {Ending} [ending]
+     */
+    makeTopic(topic: string, team?: string, ending?: Ending): Promise<import("./operations.js").Topic>;
+    /**
+     * Ends a topic of the host's.
+     *
+     * @param {string} topic
+     * @param {Ending} [ending]
+     */
+    endTopic(topic: string, ending?: Ending): Promise<void>;
+    /**
+     * Has the agent get the posts of a topic: as digests, everyMs at most after a post (default an hour), or as a stream.
+     *
+     * @param {string} topic
+     * @param {{everyMs?: number, stream?: boolean}} [how]
+     * @param {Ending} [ending]
+     */
+    subscribe(topic: string, how?: {
+        everyMs?: number;
+        stream?: boolean;
+    }, ending?: Ending): Promise<import("./operations.js").Topic>;
+    /**
+     * Ends the agent's subscription.
+     *
+     * @param {string} topic
+     * @param {Ending} [ending]
+     */
+    unsubscribe(topic: string, ending?: Ending): Promise<import("./operations.js").Topic>;
+    /**
+     * Sends a post to a topic. With the same key it is posted once.
+     *
+     * @param {string} topic
+     * @param {string} text
+     * @param {Omit<import("./operations.js").PostRequest, "as" | "topic" | "text">} [more]
+     * @param {Ending} [ending]
+     */
+    post(topic: string, text: string, more?: Omit<import("./operations.js").PostRequest, "as" | "topic" | "text">, ending?: Ending): Promise<import("./operations.js").Sent>;
+    /**
+     * Returns the posts of a topic that came last, the oldest first: 100 at most, before a number if that is given.
+     *
+     * @param {string} topic
+     * @param {{before?: number, limit?: number, post?: number}} [which]
+     * @param {Ending} [ending]
+     */
+    posts(topic: string, which?: {
+        before?: number;
+        limit?: number;
+        post?: number;
+    }, ending?: Ending): Promise<import("./operations.js").TopicPosts>;
+    /**
+     * Resolves to how mail reaches the sessions of the coding agent.
+     *
+     * @param {Ending} [ending]
+     */
+    attention(ending?: Ending): Promise<import("./operations.js").Attention>;
+    /**
+     * Sets how mail reaches the sessions of the coding agent. What is left out stays.
+     *
+     * @param {Omit<import("./operations.js").SetAttentionRequest, "as">} change
+     * @param {Ending} [ending]
+     */
+    setAttention(change: Omit<import("./operations.js").SetAttentionRequest, "as">, ending?: Ending): Promise<import("./operations.js").Attention>;
+    /**
+     * Stores a file of 32 MiB at most, part by part, and resolves to what a message or an answer says of it.
+     *
+     * @param {string} name without a path
+     * @param {Uint8Array} content
+     * @param {{type?: string} & Ending} [options] type: its media type
+     */
+    storeFile(name: string, content: Uint8Array, { type, ...ending }?: {
+        type?: string;
+    } & Ending): Promise<{
+        type?: string | undefined;
+        digest: string;
+        name: string;
+        size: number;
+    }>;
+    /**
+     * Resolves to the content of a file that a message of the agent carries, or the answer to a form. It rejects with FILE_DAMAGED if what the node
+     * gave is not that.
+     *
+     * @param {Which} message
+     * @param {import("./operations.js").File} file
+     * @param {Ending} [ending]
+     */
+    fetchFile(message: Which, file: import("./operations.js").File, ending?: Ending): Promise<Uint8Array<ArrayBuffer>>;
     /**
      * Counts the messages that are pending, snoozed, done, unread, and all.
      *
@@ -528,6 +686,14 @@ export class Client {
         title?: string;
         labels?: Record<string, string>;
     }, ending?: Ending): Promise<void>;
+    /**
+     * Stops an agent, or starts it again. Stopped, what waits for its program stays queued.
+     *
+     * @param {string} agentId
+     * @param {boolean} hold
+     * @param {Ending} [ending]
+     */
+    hold(agentId: string, hold: boolean, ending?: Ending): Promise<void>;
     /**
      * Says what becomes of an agent's calls that need permission.
      *

@@ -245,14 +245,14 @@ export class Client {
   }
 
   /**
-   * Sends words, with references as @edge:name or @name.
+   * Sends words, with references as @edge:name or @name: to one recipient, or to several, to all of them or to nobody.
    *
-   * @param {string} recipient
+   * @param {string | string[]} recipient
    * @param {string} text
    * @param {Ending} [ending]
    */
   send(recipient, text, ending) {
-    return this.call("send", { recipient, text }, ending);
+    return this.call("send", { ...(typeof recipient === "string" ? { recipient } : { recipients: recipient }), text }, ending);
   }
 
   /**
@@ -264,6 +264,17 @@ export class Client {
    */
   reply(message, text, ending) {
     return this.call("reply", { ...about(message), text }, ending);
+  }
+
+  /**
+   * Answers a message with words, which its other recipients get too as far as the agent can reach them: notTo has the rest.
+   *
+   * @param {Which} message
+   * @param {string} text
+   * @param {Ending} [ending]
+   */
+  replyAll(message, text, ending) {
+    return this.call("reply", { ...about(message), all: true, text }, ending);
   }
 
   /**
@@ -439,6 +450,214 @@ export class Client {
    */
   schedule(to, text, when, ending) {
     return this.call("schedule", { recipient: to, text, ...when }, ending);
+  }
+
+  /**
+   * Asks for a lease on files or names, as src/checkout/** or port:3000. The same request again renews it. With waitMs it waits in the
+   * queue while another agent has one that overlaps: awaitLease tells when it is held.
+   *
+   * @param {string[]} patterns
+   * @param {Omit<import("./operations.js").LeaseRequest, "as" | "patterns">} [how]
+   * @param {Ending} [ending]
+   */
+  lease(patterns, how, ending) {
+    return this.call("lease", { patterns, ...how }, ending);
+  }
+
+  /**
+   * Waits until a lease is held, or has ended, which its state says then.
+   *
+   * @param {number} lease
+   * @param {Ending} [ending]
+   */
+  async awaitLease(lease, ending) {
+    for (;;) {
+      const now = await this.call("await_lease", { lease }, ending);
+      if (now.state !== "waiting") return now;
+    }
+  }
+
+  /**
+   * Releases a lease, or waits for it no longer.
+   *
+   * @param {number} lease
+   * @param {Ending} [ending]
+   */
+  releaseLease(lease, ending) {
+    return this.call("release_lease", { lease }, ending);
+  }
+
+  /**
+   * Lists the agent's leases, and those by which others keep it from writing.
+   *
+   * @param {Ending} [ending]
+   */
+  async leases(ending) {
+    return (await this.call("list_leases", {}, ending)).leases;
+  }
+
+  /**
+   * Lists the teams that the agent is in, and who is there.
+   *
+   * @param {Ending} [ending]
+   */
+  async teams(ending) {
+    return (await this.call("list_teams", {}, ending)).teams;
+  }
+
+  /**
+   * Adds agents to a team of the host's, which it makes if there is none with the name, and removes others.
+   *
+   * @param {string} team
+   * @param {{add?: string[], remove?: string[]}} change
+   * @param {Ending} [ending]
+   */
+  async setTeam(team, change, ending) {
+    return (await this.call("set_team", { team, ...change }, ending)).teams;
+  }
+
+  /**
+   * Ends a team of the host's, which all members leave.
+   *
+   * @param {string} team
+   * @param {Ending} [ending]
+   */
+  async endTeam(team, ending) {
+    await this.call("end_team", { team }, ending);
+  }
+
+  /**
+   * Lists the topics that the agent may join.
+   *
+   * @param {Ending} [ending]
+   */
+  async topics(ending) {
+    return (await this.call("list_topics", {}, ending)).topics;
+  }
+
+  /**
+   * Makes a topic of the host's: for all its agents, or for the members of a team.
+   *
+   * @param {string} topic
+   * @param {string} [team]
+   * @param {Ending} [ending]
+   */
+  makeTopic(topic, team, ending) {
+    return this.call("make_topic", { topic, ...(team && { team }) }, ending);
+  }
+
+  /**
+   * Ends a topic of the host's.
+   *
+   * @param {string} topic
+   * @param {Ending} [ending]
+   */
+  async endTopic(topic, ending) {
+    await this.call("end_topic", { topic }, ending);
+  }
+
+  /**
+   * Has the agent get the posts of a topic: as digests, everyMs at most after a post (default an hour), or as a stream.
+   *
+   * @param {string} topic
+   * @param {{everyMs?: number, stream?: boolean}} [how]
+   * @param {Ending} [ending]
+   */
+  subscribe(topic, how, ending) {
+    return this.call("subscribe", { topic, ...how }, ending);
+  }
+
+  /**
+   * Ends the agent's subscription.
+   *
+   * @param {string} topic
+   * @param {Ending} [ending]
+   */
+  unsubscribe(topic, ending) {
+    return this.call("subscribe", { topic, end: true }, ending);
+  }
+
+  /**
+   * Sends a post to a topic. With the same key it is posted once.
+   *
+   * @param {string} topic
+   * @param {string} text
+   * @param {Omit<import("./operations.js").PostRequest, "as" | "topic" | "text">} [more]
+   * @param {Ending} [ending]
+   */
+  post(topic, text, more, ending) {
+    return this.call("post", { topic, text, ...more }, ending);
+  }
+
+  /**
+   * Returns the posts of a topic that came last, the oldest first: 100 at most, before a number if that is given.
+   *
+   * @param {string} topic
+   * @param {{before?: number, limit?: number, post?: number}} [which]
+   * @param {Ending} [ending]
+   */
+  posts(topic, which, ending) {
+    return this.call("list_posts", { topic, ...which }, ending);
+  }
+
+  /**
+   * Resolves to how mail reaches the sessions of the coding agent.
+   *
+   * @param {Ending} [ending]
+   */
+  attention(ending) {
+    return this.call("get_attention", {}, ending);
+  }
+
+  /**
+   * Sets how mail reaches the sessions of the coding agent. What is left out stays.
+   *
+   * @param {Omit<import("./operations.js").SetAttentionRequest, "as">} change
+   * @param {Ending} [ending]
+   */
+  setAttention(change, ending) {
+    return this.call("set_attention", change, ending);
+  }
+
+  /**
+   * Stores a file of 32 MiB at most, part by part, and resolves to what a message or an answer says of it.
+   *
+   * @param {string} name without a path
+   * @param {Uint8Array} content
+   * @param {{type?: string} & Ending} [options] type: its media type
+   */
+  async storeFile(name, content, { type, ...ending } = {}) {
+    /** @type {import("./operations.js").StoredFile} */
+    let at = { upload: "", offset: 0, size: content.length };
+    do {
+      const part = content.subarray(at.offset, at.offset + partBytes);
+      at = await this.call("store_file", { ...(at.upload ? { upload: at.upload } : { size: content.length }), offset: at.offset, data: toBase64(part) }, ending);
+    } while (!at.digest);
+    return { digest: at.digest, name, size: content.length, ...(type && { type }) };
+  }
+
+  /**
+   * Resolves to the content of a file that a message of the agent carries, or the answer to a form. It rejects with FILE_DAMAGED if what the node
+   * gave is not that.
+   *
+   * @param {Which} message
+   * @param {import("./operations.js").File} file
+   * @param {Ending} [ending]
+   */
+  async fetchFile(message, file, ending) {
+    const content = new Uint8Array(file.size);
+    let offset = 0;
+    for (;;) {
+      const part = fromBase64((await this.call("fetch_file", { ...about(message), file: file.digest, offset }, ending)).data ?? "");
+      if (part.length === 0 || offset + part.length > content.length) break;
+      content.set(part, offset);
+      offset += part.length;
+    }
+    const sum = new Uint8Array(await crypto.subtle.digest("SHA-256", content));
+    if (offset !== content.length || Array.from(sum, (b) => b.toString(16).padStart(2, "0")).join("") !== file.digest) {
+      throw new ParleyError("FILE_DAMAGED", `what the node gave is not the file ${JSON.stringify(file.name)}`);
+    }
+    return content;
   }
 
   /**
@@ -694,6 +913,17 @@ export class Client {
   }
 
   /**
+   * Stops an agent, or starts it again. Stopped, what waits for its program stays queued.
+   *
+   * @param {string} agentId
+   * @param {boolean} hold
+   * @param {Ending} [ending]
+   */
+  async hold(agentId, hold, ending) {
+    await this.call("hold_agent", { agentId, hold }, ending);
+  }
+
+  /**
    * Says what becomes of an agent's calls that need permission.
    *
    * @param {string} agentId
@@ -756,4 +986,22 @@ function known(snapshot) {
 /** @param {import("./operations.js").Refusal | undefined} error */
 function refuse(error) {
   if (error) throw new ParleyError(error.code, error.message, error);
+}
+
+const partBytes = 96 * 1024; // of a file that is stored
+
+/**
+ * @param {Uint8Array} bytes
+ */
+function toBase64(bytes) {
+  let text = "";
+  for (let i = 0; i < bytes.length; i += 4096) text += String.fromCharCode(...bytes.subarray(i, i + 4096));
+  return btoa(text);
+}
+
+/**
+ * @param {string} text
+ */
+function fromBase64(text) {
+  return Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
 }

@@ -70,6 +70,12 @@ export interface ArchiveJournalRequest {
   to?: string;
 }
 
+export interface AwaitLeaseRequest {
+  as?: string;
+  lease: number;
+  waitMs?: number;
+}
+
 export interface AwaitRequest {
   after?: number;
   as?: string;
@@ -110,6 +116,7 @@ export interface CompleteResponse {
 export interface CopyNameRequest {
   as?: string;
   facet?: string;
+  narrow?: Facet;
   new: string;
   old: string;
   /** A time in UTC, with milliseconds. */
@@ -192,6 +199,16 @@ export interface EndScheduleRequest {
   schedule: number;
 }
 
+export interface EndTeamRequest {
+  as?: string;
+  team: string;
+}
+
+export interface EndTopicRequest {
+  as?: string;
+  topic: string;
+}
+
 export interface Escalation {
   after: string;
   to: string;
@@ -226,6 +243,14 @@ export interface FetchDraftRequest {
   number?: Ref;
   reply?: boolean;
   to?: string;
+}
+
+export interface FetchFileRequest {
+  as?: string;
+  file: string;
+  id?: Ref;
+  number?: Ref;
+  offset?: number;
 }
 
 export interface FollowMessagesRequest {
@@ -273,6 +298,10 @@ export interface ForwardFormRequest {
   recipient: string;
 }
 
+export interface GetAttentionRequest {
+  as?: string;
+}
+
 export interface GetQuotaRequest {
   agentId: string;
   as?: string;
@@ -292,11 +321,38 @@ export interface GrantAnswerRequest {
   uses?: number;
 }
 
+export interface HoldAgentRequest {
+  agentId: string;
+  as?: string;
+  hold: boolean;
+}
+
 export interface InviteRequest {
   as?: string;
   /** A time in UTC, with milliseconds. */
   expires?: string;
   name: string;
+}
+
+export interface InvokeRequest {
+  as?: string;
+  input?: Record<string, unknown>;
+  key?: string;
+  name: string;
+  use?: string;
+  verb?: string;
+  waitMs?: number;
+}
+
+export interface LeaseRequest {
+  as?: string;
+  folder?: string;
+  for?: string;
+  patterns: Array<string>;
+  shared?: boolean;
+  team?: string;
+  ttlMs?: number;
+  waitMs?: number;
 }
 
 export interface LimitPeerRequest {
@@ -348,6 +404,10 @@ export interface ListInvitationsResponse {
   next?: string;
 }
 
+export interface ListLeasesRequest {
+  as?: string;
+}
+
 export interface ListMessagesRequest {
   all?: boolean;
   as?: string;
@@ -389,6 +449,14 @@ export interface ListNodesResponse {
   nodes: Array<Peer>;
 }
 
+export interface ListPostsRequest {
+  as?: string;
+  before?: number;
+  limit?: number;
+  post?: number;
+  topic: string;
+}
+
 export interface ListRulesRequest {
   after?: string;
   agent?: string;
@@ -405,6 +473,11 @@ export interface ListSchedulesRequest {
   as?: string;
 }
 
+export interface ListTeamsRequest {
+  as?: string;
+  team?: string;
+}
+
 export interface ListTokensRequest {
   after?: string;
   as?: string;
@@ -414,6 +487,10 @@ export interface ListTokensRequest {
 export interface ListTokensResponse {
   next?: string;
   tokens: Array<Token>;
+}
+
+export interface ListTopicsRequest {
+  as?: string;
 }
 
 export interface LocateResponse {
@@ -447,6 +524,39 @@ export interface MakeAgentResponse {
   agent: string;
   kind: string;
   name: string;
+}
+
+export interface MakeResourceRequest {
+  address?: string;
+  again?: boolean;
+  as?: string;
+  authority?: string;
+  command?: Array<string>;
+  facet?: Facet;
+  file?: File;
+  folder?: string;
+  header?: string;
+  kind: string;
+  name: string;
+  secret?: string;
+}
+
+export interface MakeRuleRequest {
+  agent: string;
+  as?: string;
+  /** An ID: {ULID}@{node}. */
+  form?: string;
+  never?: boolean;
+  offer?: string;
+  proposal?: string;
+  /** A time in UTC, with milliseconds. */
+  until?: string;
+}
+
+export interface MakeTopicRequest {
+  as?: string;
+  team?: string;
+  topic: string;
 }
 
 export interface MarkReadRequest {
@@ -521,11 +631,37 @@ export interface Peers {
   waiting: number;
 }
 
+export interface PostRequest {
+  /** A time in UTC, with milliseconds. */
+  ackBy?: string;
+  as?: string;
+  escalate?: string;
+  files?: Array<File>;
+  key?: string;
+  plain?: boolean;
+  priority?: string;
+  subject?: string;
+  text: string;
+  topic: string;
+}
+
 export interface ProgramsStatus {
   environment?: Array<string>;
   held?: boolean;
   user?: string;
   wrap?: Array<string>;
+}
+
+export interface ProofRequest {
+  as?: string;
+  digestOnly?: boolean;
+  id?: Ref;
+  number?: Ref;
+}
+
+export interface ProposeRulesRequest {
+  agent: string;
+  as?: string;
 }
 
 export interface ReadLogRequest {
@@ -544,8 +680,11 @@ export interface ReadLogResponse {
 }
 
 export interface ReadMail {
+  alsoTo?: string;
+  author?: string;
   /** A time in UTC, with milliseconds. */
   date: string;
+  files?: Array<string>;
   from: string;
   known: string;
   mark: string;
@@ -562,13 +701,18 @@ export interface ReadMail {
 
 export interface ReadMailRequest {
   as?: string;
+  count?: boolean;
   from?: number;
   message?: Ref;
+  waitMs?: number;
 }
 
 export interface ReadMailResponse {
+  hooked?: boolean;
   mail: Array<ReadMail>;
   more?: number;
+  quiet?: boolean;
+  unread?: number;
 }
 
 export interface ReadOutputRequest {
@@ -588,6 +732,11 @@ export interface ReadOutputResponse {
 /** A message's number, or the ID of a message, form or promise. */
 export type Ref = string | number;
 
+export interface ReleaseLeaseRequest {
+  as?: string;
+  lease: number;
+}
+
 export interface RemoveRuleRequest {
   agent: string;
   as?: string;
@@ -602,10 +751,19 @@ export interface RenameNameRequest {
   old: string;
 }
 
+export interface RenewLeaseRequest {
+  as?: string;
+  lease: number;
+  ttlMs?: number;
+}
+
 export interface ReplyRequest {
   /** A time in UTC, with milliseconds. */
   ackBy?: string;
+  all?: boolean;
   as?: string;
+  escalate?: string;
+  files?: Array<File>;
   id?: Ref;
   key?: string;
   number?: Ref;
@@ -619,6 +777,7 @@ export interface ResolveRequest {
   as?: string;
   id?: Ref;
   name: string;
+  narrow?: Facet;
   number?: Ref;
 }
 
@@ -626,6 +785,7 @@ export interface RespondFormRequest {
   as?: string;
   digest?: string;
   id?: Ref;
+  narrow?: Record<string, Facet>;
   number?: Ref;
   revision?: number;
   secondVote?: boolean;
@@ -678,11 +838,14 @@ export interface ScheduleRequest {
   as?: string;
   /** A time in UTC, with milliseconds. */
   at?: string;
+  escalate?: string;
   every?: string;
+  files?: Array<File>;
   key?: string;
   plain?: boolean;
   priority?: string;
-  recipient: string;
+  recipient?: string;
+  recipients?: Array<string>;
   subject?: string;
   text: string;
   zone?: string;
@@ -737,12 +900,23 @@ export interface SendRequest {
   /** A time in UTC, with milliseconds. */
   ackBy?: string;
   as?: string;
+  escalate?: string;
+  files?: Array<File>;
   key?: string;
   plain?: boolean;
   priority?: string;
-  recipient: string;
+  recipient?: string;
+  recipients?: Array<string>;
   subject?: string;
   text: string;
+}
+
+export interface SetAttentionRequest {
+  allSessions?: boolean;
+  as?: string;
+  interruptions?: string;
+  quiet?: string;
+  zone?: string;
 }
 
 export interface SetAwayRequest {
@@ -777,6 +951,14 @@ export interface SetStatusRequest {
   as?: string;
   error?: string;
   status: string;
+}
+
+export interface SetTeamRequest {
+  add?: Array<string>;
+  as?: string;
+  coder?: TeamCoder;
+  remove?: Array<string>;
+  team: string;
 }
 
 export interface SnoozeRequest {
@@ -822,6 +1004,14 @@ export interface StopResponse {
   pid: number;
 }
 
+export interface StoreFileRequest {
+  as?: string;
+  data?: string;
+  offset?: number;
+  size?: number;
+  upload?: string;
+}
+
 export interface StoreNameRequest {
   as?: string;
   name: string;
@@ -829,9 +1019,33 @@ export interface StoreNameRequest {
   value: unknown;
 }
 
+export interface SubscribeRequest {
+  as?: string;
+  end?: boolean;
+  everyMs?: number;
+  stream?: boolean;
+  topic: string;
+}
+
+export interface TeamCoder {
+  folder: string;
+  program: string;
+  title: string;
+}
+
 export interface Text {
   name: string;
   text: string;
+}
+
+export interface TryRulesRequest {
+  agent?: string;
+  as?: string;
+  deny?: boolean;
+  id?: Ref;
+  number?: Ref;
+  offers?: Array<string>;
+  rules?: Array<string>;
 }
 
 export interface Unmoved {
@@ -843,8 +1057,10 @@ export interface Unmoved {
 export interface VerifyResponse {
   archived?: number;
   commits: number;
+  damaged?: Array<string>;
   elsewhere?: Array<number>;
   events: number;
+  files?: number;
   mailboxes: number;
   unmarked?: boolean;
 }
@@ -941,6 +1157,18 @@ export interface Asked {
   unreachable?: boolean;
 }
 
+export interface Attention {
+  /** An ID: {ULID}@{node}. */
+  agent: string;
+  allSessions?: boolean;
+  interruptions?: string;
+  isQuiet?: boolean;
+  quiet?: string;
+  /** A time in UTC, with milliseconds. */
+  quietUntil?: string;
+  zone?: string;
+}
+
 export interface Away {
   /** A time in UTC, with milliseconds. */
   from: string;
@@ -1009,7 +1237,9 @@ export interface Envelope {
   /** A time in UTC, with milliseconds. */
   draftAt?: string;
   edges?: Record<string, unknown>;
+  escalate?: Recipient;
   fields?: Array<Field>;
+  files?: Array<File>;
   folder?: string;
   forwardedTo?: Array<Forwarded>;
   /** An ID: {ULID}@{node}. */
@@ -1019,6 +1249,7 @@ export interface Envelope {
   from: string;
   fromName?: string;
   interrupted?: boolean;
+  late?: Array<Recipient>;
   /** An ID: {ULID}@{node}. */
   messageId: string;
   noForward?: boolean;
@@ -1032,6 +1263,7 @@ export interface Envelope {
   queued?: boolean;
   receipts?: Array<Receipt>;
   received: boolean;
+  recipients?: Array<Recipient>;
   refused?: string;
   replyNumber?: number;
   /** An ID: {ULID}@{node}. */
@@ -1054,8 +1286,15 @@ export interface Envelope {
   to: string;
   toName?: string;
   type: string;
+  unreached?: Array<Unreached>;
   unread?: boolean;
   votes?: Votes;
+}
+
+export interface FilePart {
+  data?: string;
+  file: File;
+  offset: number;
 }
 
 export interface Filter {
@@ -1127,6 +1366,16 @@ export interface Granted {
   used?: number;
 }
 
+export interface Holding {
+  facet?: Facet;
+  kind: string;
+  /** An ID: {ULID}@{node}. */
+  resource: string;
+  used: number;
+  verbs: Array<Verb>;
+  words: string;
+}
+
 export interface Inbox {
   cursor: number;
   messages: Array<Envelope>;
@@ -1149,6 +1398,36 @@ export interface JournalState {
   commits: number;
   events: number;
   flushing?: number;
+}
+
+export interface Lease {
+  behind?: Array<number>;
+  for?: string;
+  /** An ID: {ULID}@{node}. */
+  holder?: string;
+  holderName?: string;
+  lease: number;
+  own?: boolean;
+  patterns: Array<string>;
+  shared?: boolean;
+  state: string;
+  team?: string;
+  title?: string;
+  /** A time in UTC, with milliseconds. */
+  until?: string;
+}
+
+export interface Leases {
+  leases: Array<Lease>;
+}
+
+export interface MadeResource {
+  kind: string;
+  name: string;
+  /** An ID: {ULID}@{node}. */
+  resource: string;
+  tools?: Array<string>;
+  words: string;
 }
 
 export interface MessageCounts {
@@ -1268,6 +1547,7 @@ export interface Permitted {
   decided: boolean;
   /** An ID: {ULID}@{node}. */
   form?: string;
+  leased?: Lease;
   number: number;
   outcome?: Outcome;
   /** An ID: {ULID}@{node}. */
@@ -1276,6 +1556,12 @@ export interface Permitted {
   rule?: string;
   unattended?: boolean;
   unreachable?: boolean;
+}
+
+export interface Proof {
+  /** An ID: {ULID}@{node}. */
+  form: string;
+  proof: string;
 }
 
 export interface Receipt {
@@ -1290,6 +1576,13 @@ export interface Receipt {
   reader: string;
   readerName?: string;
   state: string;
+}
+
+export interface Recipient {
+  /** An ID: {ULID}@{node}. */
+  id: string;
+  name?: string;
+  said?: string;
 }
 
 export interface Route {
@@ -1333,7 +1626,9 @@ export interface Rule {
 export interface Schedule {
   /** A time in UTC, with milliseconds. */
   ackBy?: string;
+  also?: Array<Party>;
   every?: string;
+  files?: Array<File>;
   /** An ID: {ULID}@{node}. */
   last?: string;
   /** A time in UTC, with milliseconds. */
@@ -1359,8 +1654,11 @@ export interface Sent {
   given?: Array<string>;
   /** An ID: {ULID}@{node}. */
   message: string;
+  notTo?: Array<Recipient>;
   number: number;
   plain?: Array<string>;
+  queued?: boolean;
+  recipients?: Array<Recipient>;
   unreachable?: boolean;
 }
 
@@ -1388,7 +1686,9 @@ export interface Snapshot {
   policy?: string;
   queued: number;
   runtime?: string;
+  state: string;
   status: string;
+  stopped?: boolean;
   title: string;
   /** A time in UTC, with milliseconds. */
   updatedAt: string;
@@ -1399,6 +1699,43 @@ export interface Snapshot {
 export interface StandIns {
   away?: Away;
   members: Array<Party>;
+}
+
+export interface StoredFile {
+  digest?: string;
+  offset: number;
+  size: number;
+  upload: string;
+}
+
+export interface Take {
+  name: string;
+  type: string;
+}
+
+export interface Team {
+  /** An ID: {ULID}@{node}. */
+  agent: string;
+  members: Array<TeamMember>;
+  team: string;
+}
+
+export interface TeamMember {
+  /** An ID: {ULID}@{node}. */
+  agent: string;
+  /** A time in UTC, with milliseconds. */
+  joined?: string;
+  leases?: Array<number>;
+  name?: string;
+  /** An ID: {ULID}@{node}. */
+  of?: string;
+  own?: boolean;
+  status: string;
+  title?: string;
+}
+
+export interface Teams {
+  teams: Array<Team>;
 }
 
 export interface Token {
@@ -1418,6 +1755,46 @@ export interface Token {
   used?: string;
 }
 
+export interface Topic {
+  /** An ID: {ULID}@{node}. */
+  agent: string;
+  everyMs?: number;
+  /** A time in UTC, with milliseconds. */
+  last?: string;
+  /** A time in UTC, with milliseconds. */
+  next?: string;
+  posts: number;
+  stream?: boolean;
+  subscribed?: boolean;
+  subscribers: number;
+  team?: string;
+  topic: string;
+}
+
+export interface TopicPost {
+  /** A time in UTC, with milliseconds. */
+  date: string;
+  files?: Array<File>;
+  /** An ID: {ULID}@{node}. */
+  from: string;
+  fromName?: string;
+  /** An ID: {ULID}@{node}. */
+  message: string;
+  number: number;
+  replyTo?: number;
+  subject?: string;
+  text: string;
+}
+
+export interface TopicPosts {
+  more?: boolean;
+  posts: Array<TopicPost>;
+}
+
+export interface Topics {
+  topics: Array<Topic>;
+}
+
 export interface Traffic {
   bytesIn: number;
   bytesOut: number;
@@ -1426,6 +1803,68 @@ export interface Traffic {
   mailIn: number;
   mailOut: number;
   refused: number;
+}
+
+export interface Trial {
+  behind?: number;
+  calls: number;
+  long?: number;
+  more?: boolean;
+  rules: Array<TriedRule>;
+}
+
+export interface TriedCall {
+  input: string;
+  number: number;
+}
+
+export interface TriedRule {
+  against: number;
+  allow: boolean;
+  allowed: number;
+  covered: number;
+  denied: number;
+  examples?: Array<TriedCall>;
+  offer?: string;
+  proposal?: string;
+  /** An ID: {ULID}@{node}. */
+  rule?: string;
+  tool: string;
+  words: string;
+}
+
+export interface Unreached {
+  /** A time in UTC, with milliseconds. */
+  at: string;
+  /** An ID: {ULID}@{node}. */
+  by: string;
+  byName?: string;
+  /** An ID: {ULID}@{node}. */
+  id: string;
+  known: string;
+  name?: string;
+  said?: string;
+  why: string;
+}
+
+export interface Use {
+  error?: Refusal;
+  /** An ID: {ULID}@{node}. */
+  form?: string;
+  holds?: Holding;
+  /** Any passable value: plain JSON, {"$cap":ID,"kind":KIND} for a reference, {"$bytes":BASE64}, or {"$sealed":true}. */
+  result: unknown;
+  state?: string;
+  /** An ID: {ULID}@{node}. */
+  use?: string;
+  words?: string;
+}
+
+export interface Verb {
+  name: string;
+  needs: number;
+  takes: Array<Take>;
+  words: string;
 }
 
 export interface Vote {
@@ -1451,10 +1890,20 @@ export interface Votes {
 }
 
 export interface Facet {
+  ask?: boolean;
+  below?: string;
+  methods?: string;
   mode?: string;
+  only?: string;
+  rate?: Rate;
   /** A time in UTC, with milliseconds. */
   until?: string;
   uses?: number;
+}
+
+export interface Rate {
+  seconds: number;
+  uses: number;
 }
 
 export interface CommandPattern {
@@ -1485,6 +1934,13 @@ export interface Field {
   pattern?: unknown;
   placeholder?: string;
   required?: boolean;
+  type?: string;
+}
+
+export interface File {
+  digest: string;
+  name: string;
+  size: number;
   type?: string;
 }
 
@@ -1528,6 +1984,7 @@ export interface Operations {
   archive_agent: { request: AgentRequest; response: AgentResponse };
   archive_journal: { request: ArchiveJournalRequest; response: Archive };
   await: { request: AwaitRequest; response: Outcome };
+  await_lease: { request: AwaitLeaseRequest; response: Lease };
   cancel_form: { request: EndRequest; response: Outcome };
   complete: { request: CompleteRequest; response: CompleteResponse };
   copy_name: { request: CopyNameRequest; response: Done };
@@ -1538,44 +1995,64 @@ export interface Operations {
   describe_agent: { request: DescribeAgentRequest; response: Done };
   dismiss: { request: MessageRequest; response: Done };
   drop_peer: { request: DropPeerRequest; response: DroppedPeer };
+  end_resource: { request: NameRequest; response: Done };
   end_schedule: { request: EndScheduleRequest; response: Done };
+  end_team: { request: EndTeamRequest; response: Done };
+  end_topic: { request: EndTopicRequest; response: Done };
   fetch_agent: { request: AgentRequest; response: FetchAgentResponse };
   fetch_agents: { request: FetchAgentsRequest; response: FetchAgentsResponse };
   fetch_draft: { request: FetchDraftRequest; response: Draft };
+  fetch_file: { request: FetchFileRequest; response: FilePart };
   fetch_segments: { request: MoveSegmentsRequest; response: Archive };
   follow_messages: { request: FollowMessagesRequest; response: Inbox };
   form: { request: FormRequest; response: Asked };
   forward_form: { request: ForwardFormRequest; response: Done };
+  get_attention: { request: GetAttentionRequest; response: Attention };
   get_message: { request: MessageRequest; response: Envelope };
   get_quota: { request: GetQuotaRequest; response: AgentUse };
   grant_answer: { request: GrantAnswerRequest; response: AnswerRight };
+  hold_agent: { request: HoldAgentRequest; response: AgentResponse };
   invite: { request: InviteRequest; response: Invitation };
+  invoke: { request: InvokeRequest; response: Use };
+  lease: { request: LeaseRequest; response: Lease };
   limit_peer: { request: LimitPeerRequest; response: Peer };
   limit_rule: { request: LimitRuleRequest; response: Done };
   list_archive: { request: NodeRequest; response: Archive };
   list_grants: { request: ListGrantsRequest; response: ListGrantsResponse };
   list_invitations: { request: ListInvitationsRequest; response: ListInvitationsResponse };
+  list_leases: { request: ListLeasesRequest; response: Leases };
   list_messages: { request: ListMessagesRequest; response: Inbox };
   list_names: { request: ListNamesRequest; response: ListNamesResponse };
   list_nodes: { request: ListNodesRequest; response: ListNodesResponse };
+  list_posts: { request: ListPostsRequest; response: TopicPosts };
   list_rules: { request: ListRulesRequest; response: ListRulesResponse };
   list_schedules: { request: ListSchedulesRequest; response: Schedules };
   list_stand_ins: { request: StandInsRequest; response: StandIns };
+  list_teams: { request: ListTeamsRequest; response: Teams };
   list_tokens: { request: ListTokensRequest; response: ListTokensResponse };
+  list_topics: { request: ListTopicsRequest; response: Topics };
   locate: { request: NameRequest; response: LocateResponse };
   lookup: { request: LookupRequest; response: LookupResponse };
   make_agent: { request: MakeAgentRequest; response: MakeAgentResponse };
+  make_resource: { request: MakeResourceRequest; response: MadeResource };
+  make_rule: { request: MakeRuleRequest; response: TriedRule };
+  make_topic: { request: MakeTopicRequest; response: Topic };
   mark_read: { request: MarkReadRequest; response: MarkReadResponse };
   move_messages: { request: MoveMessagesRequest; response: MoveMessagesResponse };
   move_segments: { request: MoveSegmentsRequest; response: Archive };
   open_link: { request: OpenLinkRequest; response: OpenLinkResponse };
+  post: { request: PostRequest; response: Sent };
+  proof: { request: ProofRequest; response: Proof };
+  propose_rules: { request: ProposeRulesRequest; response: Trial };
   read_log: { request: ReadLogRequest; response: ReadLogResponse };
   read_mail: { request: ReadMailRequest; response: ReadMailResponse };
   read_output: { request: ReadOutputRequest; response: ReadOutputResponse };
   reject: { request: DeclineRequest; response: Outcome };
+  release_lease: { request: ReleaseLeaseRequest; response: Done };
   remove_name: { request: NameRequest; response: Done };
   remove_rule: { request: RemoveRuleRequest; response: Done };
   rename_name: { request: RenameNameRequest; response: Done };
+  renew_lease: { request: RenewLeaseRequest; response: Lease };
   reply: { request: ReplyRequest; response: Sent };
   request: { request: CapabilityRequest; response: Asked };
   resolve: { request: ResolveRequest; response: Outcome };
@@ -1589,17 +2066,22 @@ export interface Operations {
   search: { request: SearchRequest; response: Found };
   send: { request: SendRequest; response: Sent };
   send_agent_message: { request: SendAgentMessageRequest; response: SendAgentMessageResponse };
+  set_attention: { request: SetAttentionRequest; response: Attention };
   set_away: { request: SetAwayRequest; response: StandIns };
   set_member: { request: SetMemberRequest; response: StandIns };
   set_policy: { request: SetPolicyRequest; response: AgentResponse };
   set_quota: { request: SetQuotaRequest; response: AgentUse };
   set_status: { request: SetStatusRequest; response: Done };
+  set_team: { request: SetTeamRequest; response: Teams };
   snooze: { request: SnoozeRequest; response: Done };
   start_programs: { request: NodeRequest; response: Done };
   status: { request: NodeRequest; response: StatusResponse };
   stop: { request: NodeRequest; response: StopResponse };
   stop_agent: { request: AgentRequest; response: AgentResponse };
+  store_file: { request: StoreFileRequest; response: StoredFile };
   store_name: { request: StoreNameRequest; response: Done };
+  subscribe: { request: SubscribeRequest; response: Topic };
+  try_rules: { request: TryRulesRequest; response: Trial };
   uninvite: { request: NameRequest; response: Done };
   verify: { request: NodeRequest; response: VerifyResponse };
   wait_for_finish: { request: WaitForFinishRequest; response: Finish };

@@ -256,6 +256,7 @@ function repeats(operation, request) {
     case "approve":
     case "send":
     case "reply":
+    case "post":
     case "decide_many":
       return Boolean(request.key);
     case "send_agent_message":

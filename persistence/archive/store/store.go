@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/internal/regular"
 )
 
 // Store keeps files by their names. A name has parts between slashes. A file that is not there is fs.ErrNotExist.
@@ -83,7 +84,7 @@ func Copy(ctx context.Context, to Store, name string, from io.ReaderAt, size int
 // Fetch copies a file from a store to a new file at a path, and flushes it. It accepts at most limit bytes. It does not
 // check the content.
 func Fetch(ctx context.Context, from Store, name, path string, limit int64) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := regular.Create(path)
 	if err != nil {
 		return fmt.Errorf("fetch %s: %w", name, err)
 	}

@@ -7,9 +7,11 @@ key and is asked again: it arrives once. A wait goes on through restarts of the 
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
 import ssl
 from types import TracebackType
-from typing import Any, AsyncIterator, Dict, List, Mapping, Optional, Sequence, Type
+from typing import Any, AsyncIterator, Dict, List, Mapping, Optional, Sequence, Type, Union, cast
 
 from . import frame, requests
 from .aio_wire import AsyncWire, Connection
@@ -17,12 +19,13 @@ from .errors import Lost, ParleyError
 from .follow import Batch, Position, next_batch, parse
 from .link import Coming
 from .requests import Shown, Steps, Texts, When, Which, about, list_of, new_key, shown
-from .types import Agent, AgentUpdate, Decision, Field, Item, Message, Outcome, OutputPiece
+from .types import Agent, AgentUpdate, Attention, Decision, Field, File, Item, Lease, Message, Outcome, OutputPiece, Team, Topic, TopicPost
 from .wire import TURN, Presence
 
 __all__ = ["AsyncAsked", "AsyncClient", "AsyncPermission", "connect"]
 
 _TURN_MS = int(1000 * TURN)
+PART_BYTES = 96 * 1024  # of a file that is stored
 _REST = 0.5  # seconds before agents are followed again
 
 
@@ -217,17 +220,116 @@ class AsyncClient:
 
     # Messages.
 
-    async def send(self, recipient: str, text: str) -> int:
-        """Sends words, with references as @edge:name or @name, and returns the number of the message."""
-        return int((await self.call("send", {"recipient": recipient, "text": text}))["number"])
+    async def send(self, recipient: Union[str, Sequence[str]], text: str) -> int:
+        """Sends words, with references as @edge:name or @name, and returns the number of the message. Several recipients all get it, or
+        nobody does."""
+        whom = {"recipient": recipient} if isinstance(recipient, str) else {"recipients": list(recipient)}
+        return int((await self.call("send", {**whom, "text": text}))["number"])
 
-    async def reply(self, message: Which, text: str) -> int:
-        """Answers a message with words, and returns the number of the answer."""
-        return int((await self.call("reply", {**about(message), "text": text}))["number"])
+    async def reply(self, message: Which, text: str, *, to_all: bool = False) -> int:
+        """Answers a message with words, and returns the number of the answer. With to_all, the other recipients of the message get it too,
+        as far as the agent can reach them."""
+        return int((await self.call("reply", {**about(message), "all": to_all, "text": text}))["number"])
 
     async def acknowledge(self, message: Which) -> None:
         """Tells the sender of a message that the agent has taken note of it. A reply does so too."""
         await self.call("acknowledge", about(message))
+
+    async def lease(self, *patterns: str, **how: Any) -> Lease:
+        """Asks for a lease on files or names, as src/checkout/** or port:3000. How is the members of the operation lease: folder, ttlMs,
+        shared, for, team, waitMs. With waitMs it waits in the queue: await_lease tells when it is held."""
+        return cast(Lease, await self.call("lease", {"patterns": list(patterns), **how}))
+
+    async def await_lease(self, lease: int) -> Lease:
+        """Waits until a lease is held, or has ended, which its state says then."""
+        while True:
+            now = cast(Lease, await self.call("await_lease", {"lease": lease}))
+            if now["state"] != "waiting":
+                return now
+
+    async def release_lease(self, lease: int) -> None:
+        """Releases a lease, or waits for it no longer."""
+        await self.call("release_lease", {"lease": lease})
+
+    async def leases(self) -> List[Lease]:
+        """Lists the agent's leases, and those by which others keep it from writing."""
+        return cast(List[Lease], (await self.call("list_leases"))["leases"])
+
+    async def teams(self) -> List[Team]:
+        """Lists the teams that the agent is in, and who is there."""
+        return cast(List[Team], (await self.call("list_teams"))["teams"])
+
+    async def set_team(self, team: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> List[Team]:
+        """Adds agents to a team of the host's, which it makes if there is none with the name, and removes others."""
+        return cast(List[Team], (await self.call("set_team", {"team": team, "add": list(add), "remove": list(remove)}))["teams"])
+
+    async def end_team(self, team: str) -> None:
+        """Ends a team of the host's, which all members leave."""
+        await self.call("end_team", {"team": team})
+
+    async def topics(self) -> List[Topic]:
+        """Lists the topics that the agent may join."""
+        return cast(List[Topic], (await self.call("list_topics"))["topics"])
+
+    async def make_topic(self, topic: str, *, team: str = "") -> Topic:
+        """Makes a topic of the host's: for all its agents, or for the members of a team."""
+        return cast(Topic, await self.call("make_topic", {"topic": topic, "team": team}))
+
+    async def end_topic(self, topic: str) -> None:
+        """Ends a topic of the host's."""
+        await self.call("end_topic", {"topic": topic})
+
+    async def subscribe(self, topic: str, *, every: float = 0, stream: bool = False) -> Topic:
+        """Has the agent get the posts of a topic: as digests, so many seconds at most after a post (default an hour), or as a stream."""
+        return cast(Topic, await self.call("subscribe", {"topic": topic, "everyMs": int(1000 * every), "stream": stream}))
+
+    async def unsubscribe(self, topic: str) -> Topic:
+        """Ends the agent's subscription."""
+        return cast(Topic, await self.call("subscribe", {"topic": topic, "end": True}))
+
+    async def post(self, topic: str, text: str, *, subject: str = "", key: str = "") -> int:
+        """Sends a post to a topic, and returns its number in the agent's own mailbox. With the same key it is posted once."""
+        return int((await self.call("post", {"topic": topic, "text": text, "subject": subject, "key": key}))["number"])
+
+    async def posts(self, topic: str, *, before: int = 0, limit: int = 0) -> List[TopicPost]:
+        """Returns the posts of a topic that came last before a number, the oldest first: 100 at most."""
+        return cast(List[TopicPost], (await self.call("list_posts", {"topic": topic, "before": before, "limit": limit}))["posts"])
+
+    async def attention(self) -> Attention:
+        """Returns how mail reaches the sessions of the coding agent."""
+        return cast(Attention, await self.call("get_attention"))
+
+    async def set_attention(self, **change: Any) -> Attention:
+        """Sets how mail reaches the sessions of the coding agent: allSessions, quiet, zone, interruptions. What is left out stays."""
+        return cast(Attention, await self.call("set_attention", change))
+
+    async def store_file(self, name: str, content: bytes, *, type: str = "") -> File:  # noqa: A002
+        """Stores a file of 32 MiB at most, part by part, and returns what a message or an answer says of it. The name is one without a
+        path."""
+        request: Dict[str, Any] = {"size": len(content)}
+        offset = 0
+        while True:
+            part = content[offset : offset + PART_BYTES]
+            at = await self.call("store_file", {**request, "offset": offset, "data": base64.b64encode(part).decode()})
+            if at.get("digest"):
+                stored: File = {"digest": at["digest"], "name": name, "size": len(content)}
+                if type:
+                    stored["type"] = type
+                return stored
+            request, offset = {"upload": at["upload"]}, at["offset"]
+
+    async def fetch_file(self, message: Which, file: File) -> bytes:
+        """Returns the content of a file that a message of the agent carries, or the answer to a form. It raises FILE_DAMAGED if what the
+        node gave is not that."""
+        content = b""
+        while len(content) <= file["size"]:
+            part = await self.call("fetch_file", {**about(message), "file": file["digest"], "offset": len(content)})
+            if not part.get("data"):
+                break
+            content += base64.b64decode(part["data"])
+        if hashlib.sha256(content).hexdigest() != file["digest"]:
+            raise ParleyError("FILE_DAMAGED", f"what the node gave is not the file {file['name']!r}")
+        return content
 
     async def dismiss(self, message: Which) -> None:
         """Drops a message from view."""
@@ -347,6 +449,13 @@ class AsyncAsked:
             self._outcome = await self._arrived() or await _await_end(self._wire, self.form or "")
         return self._outcome
 
+    async def wait_question(self, after: int = 0) -> Outcome:
+        """Waits as wait does, and also until one who may answer the form asks back: with the status asked, the words as note, and the
+        number of the message, to which a reply goes to who asked. Another wait with that number as after goes on."""
+        if self._outcome is not None and self._outcome["status"] != "open":
+            return self._outcome
+        return await _await_end(self._wire, self.form or "", "asked", after)
+
     async def _arrived(self) -> Optional[Outcome]:
         """Waits for the outcome on the connection that asked. It returns None if that is lost."""
         try:
@@ -384,9 +493,10 @@ class AsyncPermission(AsyncAsked):
         return requests.decided(await self.wait())
 
 
-async def _await_end(wire: AsyncWire, form: Which, until: str = "") -> Outcome:
+async def _await_end(wire: AsyncWire, form: Which, until: str = "", after: int = 0) -> Outcome:
+    rest = {**({"until": until} if until else {}), **({"after": after} if after else {})}
     while True:
-        outcome = await wire.call("await", {**about(form), **({"until": until} if until else {}), "waitMs": _TURN_MS})
+        outcome = await wire.call("await", {**about(form), **rest, "waitMs": _TURN_MS})
         if outcome["status"] != "open":
             return _outcome(outcome)
 

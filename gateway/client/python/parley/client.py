@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ssl
 from types import TracebackType
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Type
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Type, Union
 
 from .aio import AsyncAsked, AsyncClient, AsyncPermission
 from .aio_wire import AsyncWire, Connection
 from .background import Background
 from .requests import Shown, Steps, Texts, When, Which
-from .types import Agent, Decision, Field, Item, Message, Outcome, OutputPiece
+from .types import Agent, Attention, Decision, Field, File, Item, Lease, Message, Outcome, OutputPiece, Team, Topic, TopicPost
 from .wire import Presence
 
 
@@ -201,17 +201,94 @@ class Client:
 
     # Messages.
 
-    def send(self, recipient: str, text: str, *, timeout: Optional[float] = None) -> int:
-        """Sends words, with references as @edge:name or @name, and returns the number of the message."""
+    def send(self, recipient: Union[str, Sequence[str]], text: str, *, timeout: Optional[float] = None) -> int:
+        """Sends words, with references as @edge:name or @name, and returns the number of the message. Several recipients all get it, or
+        nobody does."""
         return self._background.run(self._client.send(recipient, text), timeout)
 
-    def reply(self, message: Which, text: str, *, timeout: Optional[float] = None) -> int:
-        """Answers a message with words, and returns the number of the answer."""
-        return self._background.run(self._client.reply(message, text), timeout)
+    def reply(self, message: Which, text: str, *, to_all: bool = False, timeout: Optional[float] = None) -> int:
+        """Answers a message with words, and returns the number of the answer. With to_all, the other recipients of the message get it too,
+        as far as the agent can reach them."""
+        return self._background.run(self._client.reply(message, text, to_all=to_all), timeout)
 
     def acknowledge(self, message: Which, *, timeout: Optional[float] = None) -> None:
         """Tells the sender of a message that the agent has taken note of it. A reply does so too."""
         self._background.run(self._client.acknowledge(message), timeout)
+
+    def lease(self, *patterns: str, timeout: Optional[float] = None, **how: Any) -> Lease:
+        """Asks for a lease on files or names, as src/checkout/** or port:3000. How is the members of the operation lease: folder, ttlMs,
+        shared, for, team, waitMs. With waitMs it waits in the queue: await_lease tells when it is held."""
+        return self._background.run(self._client.lease(*patterns, **how), timeout)
+
+    def await_lease(self, lease: int, *, timeout: Optional[float] = None) -> Lease:
+        """Waits until a lease is held, or has ended, which its state says then."""
+        return self._background.run(self._client.await_lease(lease), timeout)
+
+    def release_lease(self, lease: int, *, timeout: Optional[float] = None) -> None:
+        """Releases a lease, or waits for it no longer."""
+        self._background.run(self._client.release_lease(lease), timeout)
+
+    def leases(self, *, timeout: Optional[float] = None) -> List[Lease]:
+        """Lists the agent's leases, and those by which others keep it from writing."""
+        return self._background.run(self._client.leases(), timeout)
+
+    def teams(self, *, timeout: Optional[float] = None) -> List[Team]:
+        """Lists the teams that the agent is in, and who is there."""
+        return self._background.run(self._client.teams(), timeout)
+
+    def set_team(self, team: str, *, add: Sequence[str] = (), remove: Sequence[str] = (), timeout: Optional[float] = None) -> List[Team]:
+        """Adds agents to a team of the host's, which it makes if there is none with the name, and removes others."""
+        return self._background.run(self._client.set_team(team, add=add, remove=remove), timeout)
+
+    def end_team(self, team: str, *, timeout: Optional[float] = None) -> None:
+        """Ends a team of the host's, which all members leave."""
+        self._background.run(self._client.end_team(team), timeout)
+
+    def topics(self, *, timeout: Optional[float] = None) -> List[Topic]:
+        """Lists the topics that the agent may join."""
+        return self._background.run(self._client.topics(), timeout)
+
+    def make_topic(self, topic: str, *, team: str = "", timeout: Optional[float] = None) -> Topic:
+        """Makes a topic of the host's: for all its agents, or for the members of a team."""
+        return self._background.run(self._client.make_topic(topic, team=team), timeout)
+
+    def end_topic(self, topic: str, *, timeout: Optional[float] = None) -> None:
+        """Ends a topic of the host's."""
+        self._background.run(self._client.end_topic(topic), timeout)
+
+    def subscribe(self, topic: str, *, every: float = 0, stream: bool = False, timeout: Optional[float] = None) -> Topic:
+        """Has the agent get the posts of a topic: as digests, so many seconds at most after a post (default an hour), or as a stream."""
+        return self._background.run(self._client.subscribe(topic, every=every, stream=stream), timeout)
+
+    def unsubscribe(self, topic: str, *, timeout: Optional[float] = None) -> Topic:
+        """Ends the agent's subscription."""
+        return self._background.run(self._client.unsubscribe(topic), timeout)
+
+    def post(self, topic: str, text: str, *, subject: str = "", key: str = "", timeout: Optional[float] = None) -> int:
+        """Sends a post to a topic, and returns its number in the agent's own mailbox. With the same key it is posted once."""
+        return self._background.run(self._client.post(topic, text, subject=subject, key=key), timeout)
+
+    def posts(self, topic: str, *, before: int = 0, limit: int = 0, timeout: Optional[float] = None) -> List[TopicPost]:
+        """Returns the posts of a topic that came last before a number, the oldest first: 100 at most."""
+        return self._background.run(self._client.posts(topic, before=before, limit=limit), timeout)
+
+    def attention(self, *, timeout: Optional[float] = None) -> Attention:
+        """Returns how mail reaches the sessions of the coding agent."""
+        return self._background.run(self._client.attention(), timeout)
+
+    def set_attention(self, *, timeout: Optional[float] = None, **change: Any) -> Attention:
+        """Sets how mail reaches the sessions of the coding agent: allSessions, quiet, zone, interruptions. What is left out stays."""
+        return self._background.run(self._client.set_attention(**change), timeout)
+
+    def store_file(self, name: str, content: bytes, *, type: str = "", timeout: Optional[float] = None) -> File:  # noqa: A002
+        """Stores a file of 32 MiB at most, part by part, and returns what a message or an answer says of it. The name is one without a
+        path."""
+        return self._background.run(self._client.store_file(name, content, type=type), timeout)
+
+    def fetch_file(self, message: Which, file: File, *, timeout: Optional[float] = None) -> bytes:
+        """Returns the content of a file that a message of the agent carries, or the answer to a form. It raises FILE_DAMAGED if what the
+        node gave is not that."""
+        return self._background.run(self._client.fetch_file(message, file), timeout)
 
     def dismiss(self, message: Which, *, timeout: Optional[float] = None) -> None:
         """Drops a message from view."""
@@ -291,6 +368,11 @@ class Asked:
     def wait(self, *, timeout: Optional[float] = None) -> Outcome:
         """Waits until the form has ended, at once if it has, also through restarts of the node."""
         return self._background.run(self._asked.wait(), timeout)
+
+    def wait_question(self, after: int = 0, *, timeout: Optional[float] = None) -> Outcome:
+        """Waits as wait does, and also until one who may answer the form asks back: with the status asked, the words as note, and the
+        number of the message, to which a reply goes to who asked. Another wait with that number as after goes on."""
+        return self._background.run(self._asked.wait_question(after), timeout)
 
     def answer(self, *, timeout: Optional[float] = None) -> Any:
         """Waits for the answer's values. A form that ends otherwise raises DECLINED, CANCELLED or EXPIRED."""

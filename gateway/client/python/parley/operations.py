@@ -82,6 +82,14 @@ class ArchiveJournalRequest(_ArchiveJournalRequest, total=False):
     to: str
 
 
+class _AwaitLeaseRequest(TypedDict):
+    lease: int
+
+
+class AwaitLeaseRequest(_AwaitLeaseRequest, total=False):
+    waitMs: int
+
+
 class AwaitRequest(TypedDict, total=False):
     after: int
     id: Ref
@@ -131,6 +139,7 @@ class _CopyNameRequest(TypedDict):
 
 class CopyNameRequest(_CopyNameRequest, total=False):
     facet: str
+    narrow: Facet
     until: str  # A time in UTC, with milliseconds.
     uses: int
 
@@ -210,6 +219,14 @@ class EndScheduleRequest(TypedDict):
     schedule: int
 
 
+class EndTeamRequest(TypedDict):
+    team: str
+
+
+class EndTopicRequest(TypedDict):
+    topic: str
+
+
 class Escalation(TypedDict):
     after: str
     to: str
@@ -245,6 +262,16 @@ class FetchDraftRequest(TypedDict, total=False):
     number: Ref
     reply: bool
     to: str
+
+
+class _FetchFileRequest(TypedDict):
+    file: str
+
+
+class FetchFileRequest(_FetchFileRequest, total=False):
+    id: Ref
+    number: Ref
+    offset: int
 
 
 class _FollowMessagesRequest(TypedDict):
@@ -297,6 +324,10 @@ class ForwardFormRequest(_ForwardFormRequest, total=False):
     number: Ref
 
 
+class GetAttentionRequest(TypedDict):
+    pass
+
+
 class GetQuotaRequest(TypedDict):
     agentId: str
 
@@ -320,12 +351,50 @@ class GrantAnswerRequest(_GrantAnswerRequestOptional):
     pass
 
 
+class HoldAgentRequest(TypedDict):
+    agentId: str
+    hold: bool
+
+
 class _InviteRequest(TypedDict):
     name: str
 
 
 class InviteRequest(_InviteRequest, total=False):
     expires: str  # A time in UTC, with milliseconds.
+
+
+class _InvokeRequest(TypedDict):
+    name: str
+
+
+class InvokeRequest(_InvokeRequest, total=False):
+    input: Dict[str, Any]
+    key: str
+    use: str
+    verb: str
+    waitMs: int
+
+
+class _LeaseRequest(TypedDict):
+    patterns: List[str]
+
+
+_LeaseRequestOptional = TypedDict(
+    "_LeaseRequestOptional",
+    {
+        "folder": "str",
+        "for": "str",
+        "shared": "bool",
+        "team": "str",
+        "ttlMs": "int",
+        "waitMs": "int",
+    }, total=False,
+)
+
+
+class LeaseRequest(_LeaseRequest, _LeaseRequestOptional):
+    pass
 
 
 class _LimitPeerRequest(TypedDict):
@@ -389,6 +458,10 @@ class ListInvitationsResponse(_ListInvitationsResponse, total=False):
     next: str
 
 
+class ListLeasesRequest(TypedDict):
+    pass
+
+
 class ListMessagesRequest(TypedDict, total=False):
     all: bool
     before: int
@@ -433,6 +506,16 @@ class ListNodesResponse(_ListNodesResponse, total=False):
     next: str
 
 
+class _ListPostsRequest(TypedDict):
+    topic: str
+
+
+class ListPostsRequest(_ListPostsRequest, total=False):
+    before: int
+    limit: int
+    post: int
+
+
 class ListRulesRequest(TypedDict, total=False):
     after: str
     agent: str
@@ -451,6 +534,10 @@ class ListSchedulesRequest(TypedDict):
     pass
 
 
+class ListTeamsRequest(TypedDict, total=False):
+    team: str
+
+
 class ListTokensRequest(TypedDict, total=False):
     after: str
     limit: int
@@ -462,6 +549,10 @@ class _ListTokensResponse(TypedDict):
 
 class ListTokensResponse(_ListTokensResponse, total=False):
     next: str
+
+
+class ListTopicsRequest(TypedDict):
+    pass
 
 
 class _LocateResponse(TypedDict):
@@ -499,6 +590,43 @@ class MakeAgentResponse(TypedDict):
     agent: str  # An ID: {ULID}@{node}.
     kind: str
     name: str
+
+
+class _MakeResourceRequest(TypedDict):
+    kind: str
+    name: str
+
+
+class MakeResourceRequest(_MakeResourceRequest, total=False):
+    address: str
+    again: bool
+    authority: str
+    command: List[str]
+    facet: Facet
+    file: File
+    folder: str
+    header: str
+    secret: str
+
+
+class _MakeRuleRequest(TypedDict):
+    agent: str
+
+
+class MakeRuleRequest(_MakeRuleRequest, total=False):
+    form: str  # An ID: {ULID}@{node}.
+    never: bool
+    offer: str
+    proposal: str
+    until: str  # A time in UTC, with milliseconds.
+
+
+class _MakeTopicRequest(TypedDict):
+    topic: str
+
+
+class MakeTopicRequest(_MakeTopicRequest, total=False):
+    team: str
 
 
 class MarkReadRequest(TypedDict, total=False):
@@ -578,11 +706,36 @@ class Peers(TypedDict):
     waiting: int
 
 
+class _PostRequest(TypedDict):
+    text: str
+    topic: str
+
+
+class PostRequest(_PostRequest, total=False):
+    ackBy: str  # A time in UTC, with milliseconds.
+    escalate: str
+    files: List[File]
+    key: str
+    plain: bool
+    priority: str
+    subject: str
+
+
 class ProgramsStatus(TypedDict, total=False):
     environment: List[str]
     held: bool
     user: str
     wrap: List[str]
+
+
+class ProofRequest(TypedDict, total=False):
+    digestOnly: bool
+    id: Ref
+    number: Ref
+
+
+class ProposeRulesRequest(TypedDict):
+    agent: str
 
 
 class ReadLogRequest(TypedDict, total=False):
@@ -617,6 +770,9 @@ _ReadMail = TypedDict(
 
 
 class ReadMail(_ReadMail, total=False):
+    alsoTo: str
+    author: str
+    files: List[str]
     priority: str
     readOn: int
     replyTo: str
@@ -628,8 +784,10 @@ class ReadMail(_ReadMail, total=False):
 _ReadMailRequestOptional = TypedDict(
     "_ReadMailRequestOptional",
     {
+        "count": "bool",
         "from": "int",
         "message": "Ref",
+        "waitMs": "int",
     }, total=False,
 )
 
@@ -643,7 +801,10 @@ class _ReadMailResponse(TypedDict):
 
 
 class ReadMailResponse(_ReadMailResponse, total=False):
+    hooked: bool
     more: int
+    quiet: bool
+    unread: int
 
 
 class _ReadOutputRequest(TypedDict):
@@ -662,6 +823,10 @@ class ReadOutputResponse(TypedDict):
     pieces: List[OutputPiece]
 
 
+class ReleaseLeaseRequest(TypedDict):
+    lease: int
+
+
 class RemoveRuleRequest(TypedDict):
     agent: str
     rule: str  # An ID: {ULID}@{node}.
@@ -676,12 +841,23 @@ class RenameNameRequest(_RenameNameRequest, total=False):
     force: bool
 
 
+class _RenewLeaseRequest(TypedDict):
+    lease: int
+
+
+class RenewLeaseRequest(_RenewLeaseRequest, total=False):
+    ttlMs: int
+
+
 class _ReplyRequest(TypedDict):
     text: str
 
 
 class ReplyRequest(_ReplyRequest, total=False):
     ackBy: str  # A time in UTC, with milliseconds.
+    all: bool
+    escalate: str
+    files: List[File]
     id: Ref
     key: str
     number: Ref
@@ -696,12 +872,14 @@ class _ResolveRequest(TypedDict):
 
 class ResolveRequest(_ResolveRequest, total=False):
     id: Ref
+    narrow: Facet
     number: Ref
 
 
 class RespondFormRequest(TypedDict, total=False):
     digest: str
     id: Ref
+    narrow: Dict[str, Facet]
     number: Ref
     revision: int
     secondVote: bool
@@ -747,17 +925,20 @@ class SaveDraftRequest(TypedDict, total=False):
 
 
 class _ScheduleRequest(TypedDict):
-    recipient: str
     text: str
 
 
 class ScheduleRequest(_ScheduleRequest, total=False):
     ackBy: str  # A time in UTC, with milliseconds.
     at: str  # A time in UTC, with milliseconds.
+    escalate: str
     every: str
+    files: List[File]
     key: str
     plain: bool
     priority: str
+    recipient: str
+    recipients: List[str]
     subject: str
     zone: str
 
@@ -816,16 +997,26 @@ class SendAgentMessageResponse(_SendAgentMessageResponse, total=False):
 
 
 class _SendRequest(TypedDict):
-    recipient: str
     text: str
 
 
 class SendRequest(_SendRequest, total=False):
     ackBy: str  # A time in UTC, with milliseconds.
+    escalate: str
+    files: List[File]
     key: str
     plain: bool
     priority: str
+    recipient: str
+    recipients: List[str]
     subject: str
+
+
+class SetAttentionRequest(TypedDict, total=False):
+    allSessions: bool
+    interruptions: str
+    quiet: str
+    zone: str
 
 
 _SetAwayRequestOptional = TypedDict(
@@ -872,6 +1063,16 @@ class SetStatusRequest(_SetStatusRequest, total=False):
     error: str
 
 
+class _SetTeamRequest(TypedDict):
+    team: str
+
+
+class SetTeamRequest(_SetTeamRequest, total=False):
+    add: List[str]
+    coder: TeamCoder
+    remove: List[str]
+
+
 class SnoozeRequest(TypedDict, total=False):
     id: Ref
     number: Ref
@@ -915,14 +1116,46 @@ class StopResponse(TypedDict):
     pid: int
 
 
+class StoreFileRequest(TypedDict, total=False):
+    data: str
+    offset: int
+    size: int
+    upload: str
+
+
 class StoreNameRequest(TypedDict):
     name: str
     value: Any  # Any JSON.
 
 
+class _SubscribeRequest(TypedDict):
+    topic: str
+
+
+class SubscribeRequest(_SubscribeRequest, total=False):
+    end: bool
+    everyMs: int
+    stream: bool
+
+
+class TeamCoder(TypedDict):
+    folder: str
+    program: str
+    title: str
+
+
 class Text(TypedDict):
     name: str
     text: str
+
+
+class TryRulesRequest(TypedDict, total=False):
+    agent: str
+    deny: bool
+    id: Ref
+    number: Ref
+    offers: List[str]
+    rules: List[str]
 
 
 class Unmoved(TypedDict, total=False):
@@ -939,7 +1172,9 @@ class _VerifyResponse(TypedDict):
 
 class VerifyResponse(_VerifyResponse, total=False):
     archived: int
+    damaged: List[str]
     elsewhere: List[int]
+    files: int
     unmarked: bool
 
 
@@ -1048,6 +1283,19 @@ class Asked(_Asked, total=False):
     unreachable: bool
 
 
+class _Attention(TypedDict):
+    agent: str  # An ID: {ULID}@{node}.
+
+
+class Attention(_Attention, total=False):
+    allSessions: bool
+    interruptions: str
+    isQuiet: bool
+    quiet: str
+    quietUntil: str  # A time in UTC, with milliseconds.
+    zone: str
+
+
 _Away = TypedDict(
     "_Away",
     {
@@ -1127,13 +1375,16 @@ class Envelope(_Envelope, total=False):
     digest: str
     draftAt: str  # A time in UTC, with milliseconds.
     edges: Dict[str, Any]
+    escalate: Recipient
     fields: List[Field]
+    files: List[File]
     folder: str
     forwardedTo: List[Forwarded]
     forwarder: str  # An ID: {ULID}@{node}.
     forwarderName: str
     fromName: str
     interrupted: bool
+    late: List[Recipient]
     noForward: bool
     outcome: Outcome
     overdue: bool
@@ -1142,6 +1393,7 @@ class Envelope(_Envelope, total=False):
     promiseId: str  # An ID: {ULID}@{node}.
     queued: bool
     receipts: List[Receipt]
+    recipients: List[Recipient]
     refused: str
     replyNumber: int
     replyTo: str  # An ID: {ULID}@{node}.
@@ -1156,8 +1408,18 @@ class Envelope(_Envelope, total=False):
     thread: str  # An ID: {ULID}@{node}.
     title: str
     toName: str
+    unreached: List[Unreached]
     unread: bool
     votes: Votes
+
+
+class _FilePart(TypedDict):
+    file: File
+    offset: int
+
+
+class FilePart(_FilePart, total=False):
+    data: str
 
 
 class Filter(TypedDict, total=False):
@@ -1229,6 +1491,18 @@ class Granted(_Granted, total=False):
     used: int
 
 
+class _Holding(TypedDict):
+    kind: str
+    resource: str  # An ID: {ULID}@{node}.
+    used: int
+    verbs: List[Verb]
+    words: str
+
+
+class Holding(_Holding, total=False):
+    facet: Facet
+
+
 class _Inbox(TypedDict):
     cursor: int
     messages: List[Envelope]
@@ -1258,6 +1532,47 @@ class JournalState(_JournalState, total=False):
     archiveBytes: int
     archived: int
     flushing: int
+
+
+class _Lease(TypedDict):
+    lease: int
+    patterns: List[str]
+    state: str
+
+
+_LeaseOptional = TypedDict(
+    "_LeaseOptional",
+    {
+        "behind": "List[int]",
+        "for": "str",
+        "holder": "str",
+        "holderName": "str",
+        "own": "bool",
+        "shared": "bool",
+        "team": "str",
+        "title": "str",
+        "until": "str",
+    }, total=False,
+)
+
+
+class Lease(_Lease, _LeaseOptional):
+    pass
+
+
+class Leases(TypedDict):
+    leases: List[Lease]
+
+
+class _MadeResource(TypedDict):
+    kind: str
+    name: str
+    resource: str  # An ID: {ULID}@{node}.
+    words: str
+
+
+class MadeResource(_MadeResource, total=False):
+    tools: List[str]
 
 
 class MessageCounts(TypedDict):
@@ -1384,11 +1699,17 @@ class _Permitted(TypedDict):
 
 class Permitted(_Permitted, total=False):
     form: str  # An ID: {ULID}@{node}.
+    leased: Lease
     outcome: Outcome
     promise: str  # An ID: {ULID}@{node}.
     rule: str  # An ID: {ULID}@{node}.
     unattended: bool
     unreachable: bool
+
+
+class Proof(TypedDict):
+    form: str  # An ID: {ULID}@{node}.
+    proof: str
 
 
 class _Receipt(TypedDict):
@@ -1403,6 +1724,15 @@ class Receipt(_Receipt, total=False):
     byName: str
     how: str
     readerName: str
+
+
+class _Recipient(TypedDict):
+    id: str  # An ID: {ULID}@{node}.
+
+
+class Recipient(_Recipient, total=False):
+    name: str
+    said: str
 
 
 class Route(TypedDict, total=False):
@@ -1447,7 +1777,9 @@ class _Schedule(TypedDict):
 
 class Schedule(_Schedule, total=False):
     ackBy: str  # A time in UTC, with milliseconds.
+    also: List[Party]
     every: str
+    files: List[File]
     last: str  # An ID: {ULID}@{node}.
     lastAt: str  # A time in UTC, with milliseconds.
     next: str  # A time in UTC, with milliseconds.
@@ -1469,7 +1801,10 @@ class _Sent(TypedDict):
 
 class Sent(_Sent, total=False):
     given: List[str]
+    notTo: List[Recipient]
     plain: List[str]
+    queued: bool
+    recipients: List[Recipient]
     unreachable: bool
 
 
@@ -1482,6 +1817,7 @@ class _Snapshot(TypedDict):
     openForms: int
     pendingPermissions: List[PendingPermission]
     queued: int
+    state: str
     status: str
     title: str
     updatedAt: str  # A time in UTC, with milliseconds.
@@ -1498,6 +1834,7 @@ class Snapshot(_Snapshot, total=False):
     of: str  # An ID: {ULID}@{node}.
     policy: str
     runtime: str
+    stopped: bool
     user: str
     wrap: List[str]
 
@@ -1508,6 +1845,45 @@ class _StandIns(TypedDict):
 
 class StandIns(_StandIns, total=False):
     away: Away
+
+
+class _StoredFile(TypedDict):
+    offset: int
+    size: int
+    upload: str
+
+
+class StoredFile(_StoredFile, total=False):
+    digest: str
+
+
+class Take(TypedDict):
+    name: str
+    type: str
+
+
+class Team(TypedDict):
+    agent: str  # An ID: {ULID}@{node}.
+    members: List[TeamMember]
+    team: str
+
+
+class _TeamMember(TypedDict):
+    agent: str  # An ID: {ULID}@{node}.
+    status: str
+
+
+class TeamMember(_TeamMember, total=False):
+    joined: str  # A time in UTC, with milliseconds.
+    leases: List[int]
+    name: str
+    of: str  # An ID: {ULID}@{node}.
+    own: bool
+    title: str
+
+
+class Teams(TypedDict):
+    teams: List[Team]
 
 
 class _Token(TypedDict):
@@ -1525,6 +1901,53 @@ class Token(_Token, total=False):
     used: str  # A time in UTC, with milliseconds.
 
 
+class _Topic(TypedDict):
+    agent: str  # An ID: {ULID}@{node}.
+    posts: int
+    subscribers: int
+    topic: str
+
+
+class Topic(_Topic, total=False):
+    everyMs: int
+    last: str  # A time in UTC, with milliseconds.
+    next: str  # A time in UTC, with milliseconds.
+    stream: bool
+    subscribed: bool
+    team: str
+
+
+_TopicPost = TypedDict(
+    "_TopicPost",
+    {
+        "date": "str",
+        "from": "str",
+        "message": "str",
+        "number": "int",
+        "text": "str",
+    },
+)
+
+
+class TopicPost(_TopicPost, total=False):
+    files: List[File]
+    fromName: str
+    replyTo: int
+    subject: str
+
+
+class _TopicPosts(TypedDict):
+    posts: List[TopicPost]
+
+
+class TopicPosts(_TopicPosts, total=False):
+    more: bool
+
+
+class Topics(TypedDict):
+    topics: List[Topic]
+
+
 class Traffic(TypedDict):
     bytesIn: int
     bytesOut: int
@@ -1533,6 +1956,73 @@ class Traffic(TypedDict):
     mailIn: int
     mailOut: int
     refused: int
+
+
+class _Trial(TypedDict):
+    calls: int
+    rules: List[TriedRule]
+
+
+class Trial(_Trial, total=False):
+    behind: int
+    long: int
+    more: bool
+
+
+class TriedCall(TypedDict):
+    input: str
+    number: int
+
+
+class _TriedRule(TypedDict):
+    against: int
+    allow: bool
+    allowed: int
+    covered: int
+    denied: int
+    tool: str
+    words: str
+
+
+class TriedRule(_TriedRule, total=False):
+    examples: List[TriedCall]
+    offer: str
+    proposal: str
+    rule: str  # An ID: {ULID}@{node}.
+
+
+class _Unreached(TypedDict):
+    at: str  # A time in UTC, with milliseconds.
+    by: str  # An ID: {ULID}@{node}.
+    id: str  # An ID: {ULID}@{node}.
+    known: str
+    why: str
+
+
+class Unreached(_Unreached, total=False):
+    byName: str
+    name: str
+    said: str
+
+
+class _Use(TypedDict):
+    result: Any  # Any passable value: plain JSON, {"$cap":ID,"kind":KIND} for a reference, {"$bytes":BASE64}, or {"$sealed":true}.
+
+
+class Use(_Use, total=False):
+    error: Refusal
+    form: str  # An ID: {ULID}@{node}.
+    holds: Holding
+    state: str
+    use: str  # An ID: {ULID}@{node}.
+    words: str
+
+
+class Verb(TypedDict):
+    name: str
+    needs: int
+    takes: List[Take]
+    words: str
 
 
 class _Vote(TypedDict):
@@ -1562,8 +2052,18 @@ class Votes(_Votes, total=False):
 
 
 class Facet(TypedDict, total=False):
+    ask: bool
+    below: str
+    methods: str
     mode: str
+    only: str
+    rate: Rate
     until: str  # A time in UTC, with milliseconds.
+    uses: int
+
+
+class Rate(TypedDict):
+    seconds: int
     uses: int
 
 
@@ -1601,6 +2101,16 @@ class Field(_Field, total=False):
     pattern: Any  # Any JSON.
     placeholder: str
     required: bool
+    type: str
+
+
+class _File(TypedDict):
+    digest: str
+    name: str
+    size: int
+
+
+class File(_File, total=False):
     type: str
 
 
@@ -1653,6 +2163,7 @@ OPERATIONS: Dict[str, Tuple[Any, Any]] = {
     "archive_agent": (AgentRequest, AgentResponse),
     "archive_journal": (ArchiveJournalRequest, Archive),
     "await": (AwaitRequest, Outcome),
+    "await_lease": (AwaitLeaseRequest, Lease),
     "cancel_form": (EndRequest, Outcome),
     "complete": (CompleteRequest, CompleteResponse),
     "copy_name": (CopyNameRequest, Done),
@@ -1663,44 +2174,64 @@ OPERATIONS: Dict[str, Tuple[Any, Any]] = {
     "describe_agent": (DescribeAgentRequest, Done),
     "dismiss": (MessageRequest, Done),
     "drop_peer": (DropPeerRequest, DroppedPeer),
+    "end_resource": (NameRequest, Done),
     "end_schedule": (EndScheduleRequest, Done),
+    "end_team": (EndTeamRequest, Done),
+    "end_topic": (EndTopicRequest, Done),
     "fetch_agent": (AgentRequest, FetchAgentResponse),
     "fetch_agents": (FetchAgentsRequest, FetchAgentsResponse),
     "fetch_draft": (FetchDraftRequest, Draft),
+    "fetch_file": (FetchFileRequest, FilePart),
     "fetch_segments": (MoveSegmentsRequest, Archive),
     "follow_messages": (FollowMessagesRequest, Inbox),
     "form": (FormRequest, Asked),
     "forward_form": (ForwardFormRequest, Done),
+    "get_attention": (GetAttentionRequest, Attention),
     "get_message": (MessageRequest, Envelope),
     "get_quota": (GetQuotaRequest, AgentUse),
     "grant_answer": (GrantAnswerRequest, AnswerRight),
+    "hold_agent": (HoldAgentRequest, AgentResponse),
     "invite": (InviteRequest, Invitation),
+    "invoke": (InvokeRequest, Use),
+    "lease": (LeaseRequest, Lease),
     "limit_peer": (LimitPeerRequest, Peer),
     "limit_rule": (LimitRuleRequest, Done),
     "list_archive": (NodeRequest, Archive),
     "list_grants": (ListGrantsRequest, ListGrantsResponse),
     "list_invitations": (ListInvitationsRequest, ListInvitationsResponse),
+    "list_leases": (ListLeasesRequest, Leases),
     "list_messages": (ListMessagesRequest, Inbox),
     "list_names": (ListNamesRequest, ListNamesResponse),
     "list_nodes": (ListNodesRequest, ListNodesResponse),
+    "list_posts": (ListPostsRequest, TopicPosts),
     "list_rules": (ListRulesRequest, ListRulesResponse),
     "list_schedules": (ListSchedulesRequest, Schedules),
     "list_stand_ins": (StandInsRequest, StandIns),
+    "list_teams": (ListTeamsRequest, Teams),
     "list_tokens": (ListTokensRequest, ListTokensResponse),
+    "list_topics": (ListTopicsRequest, Topics),
     "locate": (NameRequest, LocateResponse),
     "lookup": (LookupRequest, LookupResponse),
     "make_agent": (MakeAgentRequest, MakeAgentResponse),
+    "make_resource": (MakeResourceRequest, MadeResource),
+    "make_rule": (MakeRuleRequest, TriedRule),
+    "make_topic": (MakeTopicRequest, Topic),
     "mark_read": (MarkReadRequest, MarkReadResponse),
     "move_messages": (MoveMessagesRequest, MoveMessagesResponse),
     "move_segments": (MoveSegmentsRequest, Archive),
     "open_link": (OpenLinkRequest, OpenLinkResponse),
+    "post": (PostRequest, Sent),
+    "proof": (ProofRequest, Proof),
+    "propose_rules": (ProposeRulesRequest, Trial),
     "read_log": (ReadLogRequest, ReadLogResponse),
     "read_mail": (ReadMailRequest, ReadMailResponse),
     "read_output": (ReadOutputRequest, ReadOutputResponse),
     "reject": (DeclineRequest, Outcome),
+    "release_lease": (ReleaseLeaseRequest, Done),
     "remove_name": (NameRequest, Done),
     "remove_rule": (RemoveRuleRequest, Done),
     "rename_name": (RenameNameRequest, Done),
+    "renew_lease": (RenewLeaseRequest, Lease),
     "reply": (ReplyRequest, Sent),
     "request": (CapabilityRequest, Asked),
     "resolve": (ResolveRequest, Outcome),
@@ -1714,17 +2245,22 @@ OPERATIONS: Dict[str, Tuple[Any, Any]] = {
     "search": (SearchRequest, Found),
     "send": (SendRequest, Sent),
     "send_agent_message": (SendAgentMessageRequest, SendAgentMessageResponse),
+    "set_attention": (SetAttentionRequest, Attention),
     "set_away": (SetAwayRequest, StandIns),
     "set_member": (SetMemberRequest, StandIns),
     "set_policy": (SetPolicyRequest, AgentResponse),
     "set_quota": (SetQuotaRequest, AgentUse),
     "set_status": (SetStatusRequest, Done),
+    "set_team": (SetTeamRequest, Teams),
     "snooze": (SnoozeRequest, Done),
     "start_programs": (NodeRequest, Done),
     "status": (NodeRequest, StatusResponse),
     "stop": (NodeRequest, StopResponse),
     "stop_agent": (AgentRequest, AgentResponse),
+    "store_file": (StoreFileRequest, StoredFile),
     "store_name": (StoreNameRequest, Done),
+    "subscribe": (SubscribeRequest, Topic),
+    "try_rules": (TryRulesRequest, Trial),
     "uninvite": (NameRequest, Done),
     "verify": (NodeRequest, VerifyResponse),
     "wait_for_finish": (WaitForFinishRequest, Finish),
@@ -1735,30 +2271,40 @@ OPERATIONS: Dict[str, Tuple[Any, Any]] = {
 LOOKS = frozenset(
     [
         "await",
+        "await_lease",
         "complete",
         "count_messages",
         "fetch_agent",
         "fetch_agents",
+        "fetch_file",
         "follow_messages",
+        "get_attention",
         "get_message",
         "get_quota",
         "list_archive",
         "list_grants",
         "list_invitations",
+        "list_leases",
         "list_messages",
         "list_names",
         "list_nodes",
+        "list_posts",
         "list_rules",
         "list_schedules",
         "list_stand_ins",
+        "list_teams",
         "list_tokens",
+        "list_topics",
         "locate",
         "lookup",
+        "proof",
+        "propose_rules",
         "read_log",
         "read_mail",
         "read_output",
         "search",
         "status",
+        "try_rules",
         "verify",
         "wait_for_finish",
     ]

@@ -26,7 +26,7 @@ Steps = Sequence[Tuple[str, str]]
 When = Union[datetime, str, None]
 """A time, as a datetime or as text."""
 
-KEYED = frozenset({"form", "request", "approve", "send", "reply", "decide_many"})
+KEYED = frozenset({"form", "request", "approve", "send", "reply", "post", "decide_many"})
 
 _LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 

@@ -5,10 +5,27 @@ from __future__ import annotations
 from typing import NamedTuple, Optional, TypedDict
 
 from .operations import Envelope as Message
-from .operations import Field, Option, Outcome, OutputPiece
+from .operations import Attention, Field, File, Lease, Option, Outcome, OutputPiece, Team, Topic, TopicPost
 from .operations import Snapshot as Agent
 
-__all__ = ["Agent", "AgentUpdate", "Decision", "Field", "Item", "Message", "Option", "Outcome", "OutputPiece", "Ref"]
+__all__ = [
+    "Agent",
+    "AgentUpdate",
+    "Attention",
+    "Decision",
+    "Field",
+    "File",
+    "Item",
+    "Lease",
+    "Message",
+    "Option",
+    "Outcome",
+    "OutputPiece",
+    "Ref",
+    "Team",
+    "Topic",
+    "TopicPost",
+]
 
 Ref = TypedDict("Ref", {"$cap": str, "kind": str})
 """A live reference, as answers and messages carry it."""

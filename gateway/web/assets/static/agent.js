@@ -15,7 +15,7 @@ const calls = {
   away: (agent, _, panel) => ['set_away', { as: agent, until: after(panel), to: panel.querySelector('input').value.trim() }],
   back: (agent) => ['set_away', { as: agent }],
 };
-const said = { stop: 'Stopped', revoke: 'Revoked', remove: 'The name is removed', end: 'The rule is removed', limit: 'The rule has an end', away: 'The absence is set', back: 'The absence has ended' };
+const said = { stop: 'Stopped', revoke: 'Revoked', remove: 'The name is removed', end: 'The rule is removed', limit: 'The rule has an end', away: 'The absence is set', back: 'The absence has ended', attention: 'Set' };
 const after = (panel) => new Date(Date.now() + parseInt(panel.querySelector('select').value, 10) * 3_600_000).toISOString();
 const pause = 1000; // between two updates
 const pauseOfOutput = 250;
@@ -142,7 +142,7 @@ export async function leftChanged() {
       const doc = await page('/agents?pane=left');
       const next = doc.getElementById('left-agents');
       if (next) renew(document.getElementById('left-agents'), next);
-      for (const id of ['snoozed', 'unread']) document.getElementById(id).replaceWith(document.adoptNode(doc.getElementById(id)));
+      document.getElementById('unread').replaceWith(document.adoptNode(doc.getElementById('unread')));
     } catch {
       // the stream of events updates it once the node is back
     }

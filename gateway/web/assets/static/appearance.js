@@ -55,6 +55,19 @@ p:empty, .notes:not(:has(*)) { display: none; }
 .heading, .context, .help, .note, dd { white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: plaintext; }
 .context.input, pre { margin: 0; padding: .5rem .7rem; max-height: 24rem; overflow: auto; border: 1px solid var(--border); border-radius: var(--radius); white-space: pre-wrap; font: .875em/1.5 ui-monospace, monospace; }
 .block, .risks, .raw, .rest { margin-top: .5rem; }
+.i, kbd, .shuts, .act[open] > summary > .opens { display: none; }
+.act[open] > summary > .shuts { display: inline; }
+form.ask:not(:has(.edit[open])) :is(.edit-card, [data-edited]) { display: none; }
+.edit-card, .edited-call { display: grid; gap: .4rem; }
+.edit-card h3 .muted { font-weight: 400; }
+.edited-end { display: block; height: 1px; }
+.change { white-space: pre-wrap; overflow-wrap: anywhere; }
+.change ins { font-weight: 600; text-decoration: none; }
+.bar, .two { display: grid; gap: .4rem; }
+.sure { color: var(--wrong); }
+.k, .st, .nm, .fn, .rm { color: inherit; }
+.doing { display: grid; gap: .3rem; }
+h3 { margin: 0; font-size: 1em; }
 .place, .path, .aside, .whole { font-size: .875em; color: var(--muted); overflow-wrap: anywhere; }
 .path { color: var(--text); font-family: ui-monospace, monospace; }
 .risks { padding-left: 1.2em; color: var(--wrong); overflow-wrap: anywhere; }

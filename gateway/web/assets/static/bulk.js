@@ -1,8 +1,9 @@
 // Acts on several messages, whose rows are picked. The buttons are those of a plain form.
 
 import { announce, refresh } from './cards.js';
+import { composing } from './composing.js';
 import { open, openCard, openNext } from './item.js';
-import { markDecided, rowOf } from './list.js';
+import { markDecided, rowOf, rows } from './list.js';
 import { call } from './rpc.js';
 import { toast, undoable, warn } from './toast.js';
 import { visible } from './visible.js';
@@ -30,6 +31,7 @@ function messagesOf(rows) {
 }
 
 const count = (groups, of) => groups.reduce((n, g) => n + g[of].length, 0);
+const isHigh = (pick) => pick.closest('.entry').hasAttribute('data-high');
 const isUnseen = (pick) => new URLSearchParams(pick.value).getAll('of').some((named) => !wasShown(named.split(' ')[1]));
 const waits = (pick) => pick.closest('.entry').hasAttribute('data-waits');
 
@@ -39,32 +41,53 @@ export function countPicks() {
   const all = picks();
   const groups = messagesOf(all);
   const calls = count(groups, 'calls');
-  bar.querySelector('.picked').textContent = all.length ? `${count(groups, 'ids')} picked` : '';
+  bar.querySelector('.picked').textContent = all.length ? `${count(groups, 'ids')} selected` : '';
   const fits = { once: calls > 0, deny: calls > 0, dismiss: all.some((p) => !waits(p)), snooze: all.some(waits) };
   for (const b of bar.querySelectorAll('button[name=do]')) b.hidden = !(fits[b.value.split('-')[0]] ?? true);
   const once = bar.querySelector('button[value=once]');
   if (once) {
-    const unseen = all.filter(isUnseen).length; // nothing is allowed that was not shown
-    once.disabled = unseen > 0;
-    once.textContent = unseen ? `Open ${unseen} to allow` : 'Allow once';
+    const [unseen, high] = [all.filter(isUnseen).length, all.filter(isHigh).length]; // nothing is allowed that was not shown
+    once.disabled = unseen + high > 0;
+    once.textContent = high ? `${high} of high risk: open each` : unseen ? `Open ${unseen} to allow` : 'Allow once';
   }
+  const why = bar.querySelector('.why');
+  if (why) why.hidden = calls === 0;
+  if (why && !all.length) why.open = false;
   const menu = bar.querySelector('.menu');
   if (menu) menu.hidden = !fits.snooze;
+}
+
+/** Returns the box of a row; null for one that was decided, which leaves the list soon. */
+const boxOf = (row) => row?.matches(':not([data-decided])') ? row.querySelector('.pick') : null;
+
+function select(rows) {
+  for (const box of rows.map(boxOf)) if (box) box.checked = true;
+  countPicks();
+}
+
+/** Selects the row of a link. */
+export const pickRow = (link) => select([link.parentElement]);
+
+/** Selects the rows of the section with the focus, or with the open message. */
+export function pickGroup() {
+  const row = document.activeElement?.closest('.entry') ?? rowOf(openCard()?.id) ?? document.querySelector('#stream .entry');
+  let first = row;
+  while (first?.previousElementSibling?.matches('.entry')) first = first.previousElementSibling;
+  const all = [];
+  for (let e = first; e?.matches('.entry'); e = e.nextElementSibling) all.push(e);
+  select(all);
 }
 
 /** Picks the row with the focus or the open message, or picks it no more. */
 export function pick() {
   const row = document.activeElement?.closest('.entry') ?? rowOf(openCard()?.id);
-  const box = row?.querySelector('.pick');
+  const box = boxOf(row);
   if (!box) return;
   box.checked = !box.checked;
   countPicks();
 }
 
-export function pickAll() {
-  for (const p of document.querySelectorAll('#stream .pick')) p.checked = true;
-  countPicks();
-}
+export const pickAll = () => select(rows());
 
 export function pickNone() {
   for (const p of picks()) p.checked = false;
@@ -82,21 +105,28 @@ function showUnseen() {
 /** Presses a button of the bar, if it is for a picked message. */
 export function pressBulk(value) {
   const button = bar?.querySelector(`button[value="${value}"]`);
+  const why = value === 'deny' && button?.closest('.why:not([open], [hidden])');
+  if (why) {
+    why.open = true;
+    why.querySelector('input').focus();
+    return undefined;
+  }
   if (value === 'once' && button?.disabled && !button.hidden) return showUnseen();
   if (button && !button.hidden && !button.closest('[hidden]')) button.click();
+  return undefined;
 }
 
 /** Decides the calls among the messages, in one call for each agent's mail, and tells how it ended. */
-async function decide(decision, groups) {
+async function decide(decision, groups, reason) {
   const decided = [];
   const wrong = [];
   for (const { as, calls } of groups.filter((g) => g.calls.length)) {
-    const { results } = await call('decide_many', { as, key: crypto.randomUUID?.() ?? '', decisions: calls.map(([form, digest]) => ({ form, digest, decision })) });
+    const { results } = await call('decide_many', { as, key: crypto.randomUUID?.() ?? '', decisions: calls.map(([form, digest]) => ({ form, digest, decision, ...(reason && { reason }) })) });
     for (const r of results) (r.error ? wrong : decided).push(r);
   }
   const ids = decided.map((r) => r.form);
   markDecided(ids);
-  const said = `${decision === 'once' ? '✓ Allowed once' : '✕ Denied'} ×${ids.length}`;
+  const said = `${decision === 'once' ? '✓ Allowed once' : '✕ Denied'}, ${ids.length} ${ids.length === 1 ? 'call' : 'calls'}`;
   if (ids.length) {
     const words = document.createElement('p');
     words.textContent = said;
@@ -143,12 +173,14 @@ async function submitted(event) {
   if (!value) return;
   const isFor = { dismiss: (p) => !waits(p), snooze: waits }[value.split('-')[0]] ?? (() => true);
   const groups = messagesOf(picks().filter(isFor));
+  const reason = value === 'deny' ? bar.querySelector('[name=reason]').value.trim() : '';
   for (const menu of bar.querySelectorAll('details')) menu.open = false;
   for (const b of bar.querySelectorAll('button')) b.disabled = true; // until it is durable
   document.getElementById('rows').focus({ preventScroll: true });
   try {
-    if (value === 'once' || value === 'deny') await decide(value, groups);
+    if (value === 'once' || value === 'deny') await decide(value, groups, reason);
     else await moveAll(value, groups);
+    bar.reset();
     pickNone();
   } catch (refused) {
     warn(refused.message);
@@ -160,6 +192,12 @@ async function submitted(event) {
 export function startBulk() {
   if (!bar) return;
   bar.addEventListener('submit', submitted);
+  bar.addEventListener('keydown', (e) => {
+    if (e.key !== 'Enter' || composing(e) || !e.target.matches('[name=reason]')) return;
+    e.preventDefault();
+    bar.querySelector('button[value=deny]').click();
+  });
+  bar.addEventListener('reset', () => { for (const menu of bar.querySelectorAll('details')) menu.open = false; });
   document.addEventListener('parley-shown', countPicks);
   bar.addEventListener('reset', () => setTimeout(countPicks));
   document.getElementById('stream').addEventListener('change', countPicks);

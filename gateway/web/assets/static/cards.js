@@ -22,27 +22,29 @@ export function isTyping() {
   return Boolean(at?.matches('input, textarea') && at.value);
 }
 
-const units = [['day', 86400], ['hour', 3600], ['minute', 60]];
-const spans = new Intl.RelativeTimeFormat([], { style: 'short' });
+/** Returns a span of seconds in a word, such as 4 m. */
+function short(seconds) {
+  const [size, unit] = [[86400, 'd'], [3600, 'h'], [60, 'm']].find(([s]) => seconds >= s) ?? [1, 's'];
+  return `${Math.max(Math.floor(seconds / size), 0)} ${unit}`;
+}
 
-/** Updates the spans of time from now, such as 3 min. ago. */
+/** Updates the spans of time: how long something waits, and how much is left. */
 export function tellSpans(root) {
-  for (const t of root.querySelectorAll('time:is(.span, .age, .left-time)')) {
-    const seconds = (new Date(t.dateTime) - Date.now()) / 1000;
-    const [unit, size] = units.find(([, s]) => Math.abs(seconds) >= s) ?? ['second', 1];
-    const text = spans.format(Math.trunc(seconds / size), unit);
-    t.textContent = t.matches('.span') ? `(${text})` : text.replace('.', '');
+  for (const t of root.querySelectorAll('time:is(.lasts, .age)')) t.textContent = short((Date.now() - new Date(t.dateTime)) / 1000);
+  for (const t of root.querySelectorAll('time.left-time')) {
+    const left = (new Date(t.dateTime) - Date.now()) / 1000;
+    t.textContent = left > 0 ? `in ${short(left)}` : 'now';
   }
 }
 
 export function tellTimes(root) {
   tellSpans(root);
   const today = new Date().toDateString();
-  for (const t of root.querySelectorAll('time[datetime]:not(.span)')) {
+  for (const t of root.querySelectorAll('time[datetime]')) {
     const at = new Date(t.dateTime);
     const isToday = at.toDateString() === today;
     t.title = at.toLocaleString();
-    if (t.matches('.age, .left-time')) continue;
+    if (t.matches('.age, .lasts, .left-time')) continue;
     t.textContent = at.toLocaleString([], isToday ? { timeStyle: 'short' } : { dateStyle: 'medium', timeStyle: 'short' });
   }
 }
@@ -50,10 +52,14 @@ export function tellTimes(root) {
 /** Replaces a message by its new drawing. An open form keeps its input. */
 export function replaceCard(old, next) {
   tellTimes(next);
-  if (old.hasAttribute('data-waits') && next.hasAttribute('data-waits')) {
+  if (old.hasAttribute('data-waits') && next.hasAttribute('data-waits') && old.hasAttribute('data-group') === next.hasAttribute('data-group')) {
     if (old.dataset.revision !== next.dataset.revision) return replaceQuestion(old, next);
-    for (const part of ['.head', '.notes']) old.querySelector(part).replaceWith(next.querySelector(part));
+    for (const part of ['.head', '.notes', '.place']) old.querySelector(part)?.replaceWith(next.querySelector(part) ?? '');
     updateSecond(old, next);
+    return old;
+  }
+  if (old.querySelector('.reply') && next.querySelector('.posts')) { // a reply may be begun
+    for (const part of ['.head', '.posts']) old.querySelector(part).replaceWith(next.querySelector(part));
     return old;
   }
   if (old.hasAttribute('data-keys')) next.setAttribute('data-keys', '');
@@ -92,7 +98,7 @@ function replaceQuestion(old, next) {
 
 /** Fetches a message, replaces its card if that is still in the page, and returns the new one. */
 export async function refresh(card) {
-  const address = `/forms/${encodeURIComponent(card.dataset.id)}?` + new URLSearchParams({ as: card.dataset.as, pane: 'item' });
+  const address = `/forms/${encodeURIComponent(card.dataset.id)}?` + new URLSearchParams({ as: card.dataset.as, pane: 'item', ...(card.hasAttribute('data-group') && { like: 'yes' }) });
   try {
     const next = (await page(address)).querySelector('li.message');
     const now = document.getElementById(card.id); // an event may have replaced the card already

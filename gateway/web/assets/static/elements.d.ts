@@ -8,7 +8,7 @@ export interface FieldOption { value: string; label?: string; description?: stri
 export interface FormField {
   name: string;
   label?: string;
-  type?: '' | 'text' | 'textarea' | 'number' | 'checkbox' | 'select' | 'multiselect' | 'radio' | 'buttons' | 'confirm' | 'date' | 'url' | 'secret' | 'capability';
+  type?: '' | 'text' | 'textarea' | 'number' | 'checkbox' | 'select' | 'multiselect' | 'radio' | 'buttons' | 'confirm' | 'date' | 'url' | 'secret' | 'capability' | 'file';
   required?: boolean;
   default?: Value;
   placeholder?: string;

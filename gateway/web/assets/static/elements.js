@@ -57,6 +57,7 @@ export class ParleyFormElement extends Live {
 
   reset() {
     this.whole?.stop?.();
+    this.filling?.editing?.stop();
     this.article = this.filling = this.formId = this.whole = undefined;
     this.isOver = this.busy = false;
     this.fail('');
@@ -93,8 +94,9 @@ export class ParleyFormElement extends Live {
     this.shadow.prepend(article);
     if (waits) article.append(document.adoptNode(names)); // the names to choose from
     const draft = () => (this.noDraft ? undefined : new Draft({ as: this.as, id: this.formId, at: card.dataset.draft, endpoint: this.mailbox }));
-    this.filling = waits ? new Filling(article.querySelector('form.ask'), draft()) : undefined;
+    this.filling = waits ? new Filling(article.querySelector('form.ask'), draft(), { address: `/forms/${encodeURIComponent(this.formId)}?` + new URLSearchParams({ ...(this.as && { as: this.as }), do: 'show', pane: 'edit' }), endpoint: this.mailbox }) : undefined;
     this.whole?.stop?.();
+    had?.editing?.stop();
     this.whole = waits && card.dataset.type === 'approval' ? new Whole(article, card.dataset.digest || card.dataset.id) : undefined;
     if (!waits) forgetDraft(draftOf(this.as, this.formId));
     else if (had) this.filling.take(had);
@@ -128,7 +130,7 @@ export class ParleyFormElement extends Live {
 
   async answer(pressed) {
     const { filling } = this;
-    if (!mayVote(filling.form) || filling.show(filling.errors(pressed))) return;
+    if (!mayVote(filling.form) || filling.show(filling.errors(pressed)) || !filling.mayAllow(pressed)) return;
     const values = Object.fromEntries(Object.entries(filling.values(pressed)).map(([name, v]) => [name, plain(v)]));
     if (this.fire('submit', { form: this.formId, values }, true)) await this.perform('respond_form', { texts: filling.texts(pressed), ...secondOf(filling.form), revision: Number(this.article.dataset.revision) });
   }

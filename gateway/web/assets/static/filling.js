@@ -1,8 +1,9 @@
 // Handles the input of an open form: its values, errors and draft, both in the page and in the element for other pages.
 
 import { composing } from './composing.js';
-import { ending, showDigest } from './edit.js';
+import { Edit, ending } from './edit.js';
 import { Field } from './field.js';
+import { isSure } from './sure.js';
 import { readTexts, validateValues } from './validate.js';
 import { visible } from './visible.js';
 
@@ -12,17 +13,18 @@ export class Filling {
   /**
    * @param {HTMLFormElement} form as the node draws it
    * @param {import('./draft.js').Draft} [draft] none keeps none
+   * @param {{address?: string, endpoint?: import('./rpc.js').Endpoint}} [of] address is that of the message
    */
-  constructor(form, draft) {
+  constructor(form, draft, { address = '', endpoint = {} } = {}) {
     Object.assign(this, { form, draft });
     form.noValidate = true; // errors are shown at their fields
     this.fields = [...form.querySelectorAll('.field')].map((e) => new Field(e));
     this.first = this.snapshot();
     form.addEventListener('input', (e) => this.changed(e.target));
     form.addEventListener('keydown', (e) => this.pressed(e));
+    if (form.querySelector('.edit-card')) this.editing = new Edit(form, address, endpoint);
     this.restore();
     this.repeat();
-    showDigest(form);
   }
 
   snapshot() { return JSON.stringify(this.fields.map((f) => f.texts())); }
@@ -37,19 +39,20 @@ export class Filling {
       for (const f of this.fields) if (Object.hasOwn(fields, f.spec.name)) f.put(fields[f.spec.name]);
       this.unfold();
       this.repeat();
-      showDigest(this.form);
+      this.editing?.restore();
     });
   }
 
   unfold() {
     for (const e of this.form.querySelectorAll('details textarea')) if (e.value !== e.defaultValue) e.closest('details').open = true;
+    if (this.edit && this.edit.value !== this.edit.defaultValue) this.form.querySelector('details.edit').open = true;
   }
 
   /** Updates texts that repeat a choice: the buttons of an approval name the rule that they add. */
   repeat() {
     for (const says of this.form.querySelectorAll('[data-says]')) {
-      const control = this.form.elements.namedItem(says.dataset.says);
-      if (control?.selectedOptions?.length) says.textContent = control.selectedOptions[0].textContent;
+      const chosen = this.form.querySelector(`[name="${says.dataset.says}"]:checked`);
+      if (chosen) says.textContent = chosen.dataset.words;
     }
     for (const ends of this.form.querySelectorAll('[data-ends]')) ends.textContent = ending(this.form.elements.namedItem(ends.dataset.ends)?.value ?? '');
   }
@@ -105,19 +108,43 @@ export class Filling {
     this.keep();
   }
 
-  /** Returns the fields that a button sends. A reason is for a denial, and never goes with what is allowed. */
+  /**
+   * Returns the fields that a button sends. Of an approval, a reason is for a denial and never goes with what is allowed, and an
+   * edit is sent by its own button alone, if it changes something.
+   */
   sent(pressed) {
-    const allows = this.form.querySelector('.why') && ['once', 'always'].includes(pressed?.value);
-    return allows ? this.fields.filter((f) => f.spec.name !== 'reason') : this.fields;
+    if (!this.isApproval) return this.fields;
+    const allows = ['once', 'always'].includes(pressed?.value);
+    const isEdited = pressed?.matches('[data-edited]') && this.edit.value !== this.edit.defaultValue;
+    return this.fields.filter((f) => !(allows && f.spec.name === 'reason') && !(!isEdited && f.spec.name === 'input'));
   }
+
+  get isApproval() { return Boolean(this.form.querySelector('.bar .why')); }
+
+  get edit() { return this.form.querySelector('.edit-card .field textarea'); }
 
   /** Returns the values by field name; pressed is the button that sends them. */
   values(pressed) { return Object.fromEntries(this.sent(pressed).map((f) => [f.spec.name, readTexts(f.spec, f.texts(pressed))])); }
 
   /** Returns the input as texts, for the node to parse. */
-  texts(pressed) { return this.sent(pressed).flatMap((f) => f.texts(pressed).map((text) => ({ name: f.spec.name, text }))); }
+  texts(pressed) {
+    const question = pressed?.matches('[data-asks]') ? this.form.elements.namedItem('question').value : undefined;
+    return this.sent(pressed).flatMap((f) => f.texts(pressed).map((text) => ({ name: f.spec.name, text: f.spec.name === 'reason' ? question ?? text : text })));
+  }
 
-  errors(pressed) { return validateValues(this.fields.map((f) => f.spec), this.values(pressed)); }
+  /** Returns the errors by field name. An emptied edit is none of the call that was asked. */
+  errors(pressed) {
+    const errors = validateValues(this.fields.map((f) => f.spec), this.values(pressed));
+    if (pressed?.matches('[data-edited]') && !this.edit.value.trim()) errors.input = 'Write what to allow instead, or go back';
+    return errors;
+  }
+
+  /** Reports whether a press may allow the call now: not while a denial or an edit is begun, nor by the first press at a high risk. */
+  mayAllow(pressed) {
+    if (!this.isApproval || !['once', 'always'].includes(pressed?.value)) return true;
+    const isOther = !pressed.matches('[data-edited]') && this.form.querySelector('.bar .act[open]');
+    return !isOther && isSure(pressed.matches('[data-edited]') ? this.form.querySelector('.edited') : this.form, pressed);
+  }
 
   /** Shows the error of each field, focuses the first, and reports whether there is one. */
   show(errors) {
@@ -141,7 +168,8 @@ export class Filling {
     const button = this.form.querySelector('button.primary[name=do]');
     if (event.ctrlKey || event.metaKey) {
       event.preventDefault();
-      this.form.requestSubmit(button ?? undefined);
+      if (!this.isApproval) this.form.requestSubmit(button ?? undefined);
+      else if (event.target.matches('textarea')) this.form.querySelector(event.target.closest('.edit-card') ? '[data-edited]' : event.target.closest('.asks') ? '[data-asks]' : '.choices button[value=deny]').click();
     } else if (event.target.matches(typed) && this.fields.length > 1) {
       event.preventDefault(); // Enter does not send a form of several fields
       const at = this.fields.findIndex((f) => f.element.contains(event.target));

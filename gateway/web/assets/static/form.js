@@ -7,8 +7,9 @@ import { Draft, TextDraft } from './draft.js';
 import { Filling } from './filling.js';
 import { announce, cardOf, refresh } from './cards.js';
 import { composing } from './composing.js';
+import { Group } from './group.js';
 import { close, isOpening, open, openCard, openNext } from './item.js';
-import { hold } from './keys.js';
+import { hold, isHeld } from './keys.js';
 import { markDecided } from './list.js';
 import { mayVote, secondOf } from './second.js';
 import { placeToasts, toast, undoable, warn } from './toast.js';
@@ -27,9 +28,10 @@ function callOf(what, card, sent) {
     case 'cancel': return ['cancel_form', { ...about, reason: sent.get('reason') }];
     case 'amend': return ['amend_form', { ...about, ...amendmentOf(sent) }];
     case 'forward': return ['forward_form', { ...about, recipient: sent.get('to') }];
+    case 'rule': return ['make_rule', { as: about.as, agent: sent.get('agent'), form: sent.get('form'), offer: sent.get('offer'), ...(sent.has('never') && { never: true }), ...(sent.get('until') && { until: new Date(Date.now() + parseInt(sent.get('until'), 10) * 3_600_000).toISOString() }) }];
     case 'adopt': return ['adopt', { ...about, edge: sent.get('edge'), name: sent.get('name') }];
     case 'together': return ['decide_many', { as: card.dataset.as, decisions: decisionsOf(sent), key: crypto.randomUUID?.() ?? '' }];
-    case 'reply': return ['reply', { ...about, text: sent.get('text') }];
+    case 'reply': return ['reply', { ...about, text: sent.get('text'), ...(sent.has('all') && { all: true }), ...(sent.has('files') && { files: sent.getAll('files').map((f) => JSON.parse(f)) }) }];
   }
   return ['dismiss', about];
 }
@@ -53,13 +55,16 @@ function decisionsOf(sent) {
   });
 }
 
-/** Returns the decision on a call for the identical ones too, as the node takes it: only the first makes a rule. */
+/** Returns the decision on a call for the others of its form too, as the node takes it: only one makes a rule. */
 function decisionsLike(card, sent, texts) {
   const text = (name) => texts.find((t) => t.name === name)?.text;
   const [decision, reason] = [text('decision'), text('reason')];
   const others = { always: 'once', never: 'deny' }[decision];
-  const decisions = decisionsOf(sent).map(({ form, digest }) => {
-    if (!others || form !== card.dataset.id) return { form, digest, decision: others ?? decision, reason };
+  const all = decisionsOf(sent);
+  const maker = all.find((d) => d.form === card.dataset.id) ?? all[0];
+  const decisions = all.map((one) => {
+    const { form, digest } = one;
+    if (!others || one !== maker) return { form, digest, decision: others ?? decision, reason };
     return { form, digest, decision, reason, rule: text('rule'), until: text('until') };
   });
   return ['decide_many', { as: card.dataset.as, decisions, key: crypto.randomUUID?.() ?? '', ...(sent.has('second') && { secondVote: true }) }];
@@ -75,14 +80,17 @@ function wordsFor(refused) {
 }
 
 const said = {
-  together: 'Decided', answer: 'Answered', decline: 'Declined', cancel: 'Cancelled', withdraw: 'Taken back', amend: 'Changed', forward: 'Forwarded', adopt: 'Kept', reply: 'Sent', dismiss: 'Done',
+  together: 'Decided', answer: 'Answered', decline: 'Declined', cancel: 'Cancelled', withdraw: 'Vote withdrawn', amend: 'Changed', forward: 'Forwarded', adopt: 'Kept', reply: 'Sent', rule: 'The rule is made', dismiss: 'Done',
   wake: 'Brought back', restore: 'Not done',
 };
+
+/** Returns the element with the inputs of a part of the bar: those of an edit are above it. */
+export const inputOf = (part) => (part.matches('.edit') ? part.closest('form').querySelector('.edit-card') : part);
 
 /** Focuses the first input of a part that is about to open: what is typed next is for it, and no key of the page. */
 function focusOpened(pressed) {
   const part = pressed.closest('details.act > summary')?.parentElement;
-  const input = part?.querySelector('textarea, select, input:not([type=hidden], [type=radio], [type=checkbox])');
+  const input = part && inputOf(part)?.querySelector('textarea:not([hidden] *), select, input:not([type=hidden], [type=radio], [type=checkbox])');
   if (input && !part.open) part.addEventListener('toggle', () => input.focus(), { once: true });
 }
 
@@ -91,6 +99,7 @@ export class ParleyAct extends HTMLElement {
   connectedCallback() {
     if (this.card) return;
     this.card = cardOf(this);
+    this.about = this.closest('[data-id]'); // the card, or one message of its thread
     this.addEventListener('submit', (e) => this.submitted(e));
     this.addEventListener('click', (e) => focusOpened(e.target));
     const reply = this.querySelector('button[value=reply]')?.form.elements.namedItem('text');
@@ -99,9 +108,9 @@ export class ParleyAct extends HTMLElement {
 
   /** Keeps the reply that is typed, and shows it where it was begun before. */
   async followReply(input) {
-    const { as, id, draft: at } = this.card.dataset;
+    const { as, id, draft: at } = this.about.dataset;
     this.reply = new TextDraft({ as, id, at });
-    if (await this.reply.follow(input)) input.closest('details').open = true;
+    await this.reply.follow(input);
   }
 
   /** Saves what was typed last when the message leaves the page. */
@@ -112,7 +121,7 @@ export class ParleyAct extends HTMLElement {
     const what = event.submitter?.name === 'do' ? event.submitter.value : 'answer';
     if (this.busy) return;
     const sent = new FormData(event.target);
-    this.perform(what, event.submitter, () => callOf(what, this.card, sent));
+    this.perform(what, event.submitter, () => callOf(what, this.about, sent));
   }
 
   async perform(what, button, make) {
@@ -136,7 +145,8 @@ export class ParleyAct extends HTMLElement {
   decided(results) {
     this.many = results.length;
     const wrong = results.filter((r) => r.error);
-    const own = wrong.find((r) => r.form === this.card.dataset.id);
+    this.settled = results.length - wrong.length;
+    const own = this.group && this.settled ? undefined : wrong.find((r) => this.group || r.form === this.card.dataset.id);
     if (wrong.length > 0 && (wrong.length > 1 || !own)) warn(`${wrong.length} of ${results.length} calls were not decided: ${wrong[0].error.message}`);
     markDecided(results.filter((r) => !r.error).map((r) => r.form));
     if (own) throw new Refused(own.error, 0);
@@ -144,8 +154,13 @@ export class ParleyAct extends HTMLElement {
 
   async done(what) {
     const text = said[what] ?? 'Snoozed';
-    if (what === 'reply') await this.reply.clear();
+    if (what === 'reply') {
+      this.querySelector('textarea').value = '';
+      this.querySelector('.clips').replaceChildren();
+      await this.reply.clear();
+    }
     announce(text);
+    if (what === 'rule') toast(Object.assign(document.createElement('p'), { textContent: text }));
     const back = { dismiss: 'restore', Snoozed: 'wake' }[said[what] ? what : text];
     if (!back) return refresh(this.card);
     const { card } = this;
@@ -185,31 +200,38 @@ export class ParleyForm extends ParleyAct {
   connectedCallback() {
     if (this.card) return;
     super.connectedCallback();
+    if (this.card.hasAttribute('data-group')) this.group = new Group(this.card);
     this.countSame();
-    new ResizeObserver(placeToasts).observe(this);
+    new ResizeObserver(placeToasts).observe(this.querySelector('.bar'));
     const { as, id, draft } = this.card.dataset;
-    this.filling = new Filling(this.querySelector('form.ask'), new Draft({ as, id, at: draft }));
+    this.filling = new Filling(this.querySelector('form.ask'), new Draft({ as, id, at: draft }), { address: `/forms/${encodeURIComponent(id)}?` + new URLSearchParams({ as, do: 'show', pane: 'edit' }) });
     if (this.card.matches('[data-type=approval]')) {
       this.whole = new Whole(this.card, this.card.dataset.digest || this.card.dataset.id, () => hold(this.card));
-      const why = this.querySelector('.why');
-      why?.addEventListener('toggle', () => { if (!why.open) this.dropReason(why); });
+      for (const part of this.querySelectorAll('.bar .act')) part.addEventListener('toggle', () => this.toggled(part));
     }
-    this.addEventListener('change', (e) => { if (e.target.name === 'of') this.countSame(); });
+    if (!this.group) this.addEventListener('change', (e) => { if (e.target.name === 'of') this.countSame(); });
     this.addEventListener('keydown', (e) => { if (e.key === 'Escape' && !composing(e)) this.leave(e); });
   }
 
-  /** Forgets a reason that was begun: it is for a denial, from which the person has gone back. */
-  dropReason(why) {
-    const reason = why.querySelector('textarea');
-    if (!reason?.value || this.busy) return;
-    reason.value = '';
-    reason.dispatchEvent(new Event('input', { bubbles: true }));
+  /** Forgets what was begun in a part of the bar, from which the person has gone back. Only one part is open. */
+  toggled(part) {
+    if (part.open) {
+      for (const other of this.querySelectorAll('.bar .act[open]')) if (other !== part) other.open = false;
+      return;
+    }
+    if (this.busy) return;
+    if (part.matches('.edit')) this.filling.editing.reset();
+    const text = part.matches('.edit') ? this.filling.edit : part.querySelector('textarea');
+    if (!text || text.value === text.defaultValue) return;
+    text.value = text.defaultValue;
+    text.dispatchEvent(new Event('input', { bubbles: true }));
   }
 
   /** Shows at the buttons how many identical calls they decide. */
   countSame() {
+    if (this.group) return;
     const many = this.querySelectorAll('.same [name=of]:is([type=hidden], :checked)').length;
-    for (const n of this.querySelectorAll('[data-many]')) n.textContent = many > 1 ? `×${many}` : '';
+    for (const n of this.querySelectorAll('[data-many]')) n.textContent = many;
     const same = this.querySelector('.same');
     if (same) same.hidden = !same.querySelector('[type=checkbox]');
   }
@@ -218,6 +240,7 @@ export class ParleyForm extends ParleyAct {
   disconnectedCallback() {
     super.disconnectedCallback();
     this.whole?.stop?.();
+    this.filling?.editing?.stop();
     this.filling?.draft?.send();
   }
 
@@ -227,33 +250,52 @@ export class ParleyForm extends ParleyAct {
   submitted(event) {
     if (event.target !== this.filling.form) return super.submitted(event);
     event.preventDefault();
-    if (this.busy) return;
     const pressed = event.submitter;
-    if (!mayVote(event.target) || this.filling.show(this.filling.errors(pressed))) return;
-    let texts = this.filling.texts(pressed);
+    if (this.busy || this.isRefused(pressed)) return;
+    if (!mayVote(event.target) || this.filling.show(this.filling.errors(pressed)) || !this.filling.mayAllow(pressed)) return;
+    const texts = this.filling.texts(pressed);
     const isDecision = this.card.matches('[data-type=approval]') && Boolean(pressed?.value);
-    if (isDecision) texts = texts.filter((t) => t.name !== 'input' || ['once', 'always'].includes(pressed.value) && this.isEdited);
     const { as, id, revision } = this.card.dataset;
     const sent = new FormData(event.target);
     const same = isDecision && !texts.some((t) => t.name === 'input') ? sent.getAll('of').map((named) => named.split(' ')[0]) : [];
-    const made = same.length > 1 ? decisionsLike(this.card, sent, texts) : ['respond_form', { as, id, texts, ...secondOf(event.target), ...(revision && { revision: Number(revision) }) }];
+    if (this.group && !same.length) {
+      this.fail('No call is selected.');
+      return;
+    }
+    this.decision = texts.find((t) => t.name === 'decision')?.text;
+    const made = same.length > 1 || this.group ? decisionsLike(this.card, sent, texts) : ['respond_form', { as, id, texts, ...secondOf(event.target), ...(revision && { revision: Number(revision) }) }];
     this.perform('answer', pressed, () => made);
   }
 
-  /** Reports whether the input of the call was changed. */
-  get isEdited() {
-    const control = this.filling.form.querySelector('.edit textarea');
-    return Boolean(control?.value) && control.value !== control.defaultValue;
+  /** Refuses a press that is not for this item as it is shown, and says why where that is not plain. */
+  isRefused(pressed) {
+    if (!this.card.matches('[data-type=approval]')) return false;
+    if (isHeld(this.card)) return true; // such as the second click of a double click, which is for the item before
+    if (document.documentElement.hasAttribute('data-offline')) {
+      this.fail('There is no connection now, and nothing was sent.');
+      return true;
+    }
+    return false;
   }
 
   async done(what) {
     if (what !== 'forward') this.filling.finish();
+    if (this.group) return this.doneAll();
     const settled = await super.done(what);
     if (!document.getElementById('list')?.dataset.needs) return;
     const state = settled?.querySelector('.state')?.cloneNode(true);
-    if (this.many > 1) state?.append(` ×${this.many}`);
+    if (this.many > 1) state?.prepend(`${this.many} × `);
     const hasGone = openCard()?.id !== this.card.id || isOpening() || openNext();
     if (hasGone && state) toast(state);
+  }
+
+  /** Tells how many of similar calls were decided, and opens what is next. */
+  async doneAll() {
+    const words = document.createElement('p');
+    words.textContent = `${{ deny: '✕ Denied', never: '✕ Denied', always: '✓ Allowed, with a rule' }[this.decision] ?? '✓ Allowed once'}, ${this.settled} ${this.settled === 1 ? 'call' : 'calls'}`;
+    announce(words.textContent);
+    toast(words);
+    if (openCard()?.id === this.card.id && !isOpening() && !openNext()) await refresh(this.card);
   }
 
   async refused(refused, button) {
@@ -262,6 +304,14 @@ export class ParleyForm extends ParleyAct {
 
   async leave(event) {
     if (!this.contains(document.activeElement)) return;
+    const part = this.querySelector('.bar .act[open]');
+    if (part && this.card.matches('[data-type=approval]')) { // back to the buttons
+      event.preventDefault();
+      event.stopPropagation();
+      part.open = false;
+      this.card.focus();
+      return;
+    }
     event.preventDefault();
     const choice = this.isTyped ? await askToLeave() : 'keep';
     if (choice === 'stay') return;

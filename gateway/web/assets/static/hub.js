@@ -11,9 +11,12 @@ const mostFeeds = 100;
 const mostOutputs = 20;
 const longest = 12_000; // characters of an address
 
+/** The state while the connection is lost and tried again. */
+export const lost = 'Reconnecting…';
+
 const said = {
   UNAUTHENTICATED: 'Signed out: run parley open',
-  NOT_PERMITTED: 'Signed in as another: reload the page',
+  NOT_PERMITTED: 'This browser is signed in as another agent now',
 };
 
 /**
@@ -65,7 +68,7 @@ export class Hub {
       }
       this.lanes = [];
       if (why === 'anew' || this.pages.size === 0) continue;
-      this.say(said[why?.code] ?? 'Reconnecting…');
+      this.say(said[why?.code] ?? lost);
       await new Promise((resolve) => { setTimeout(resolve, pause * (0.5 + Math.random() / 2)); });
       pause = Math.min(pause * 2, latest);
     }

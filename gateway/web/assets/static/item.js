@@ -1,5 +1,6 @@
 // Opens messages beside the list, without loading the page again.
 
+import { release } from './arrivals.js';
 import { announce, tellTimes } from './cards.js';
 import { askToLeave } from './dialog.js';
 import { focusFirst, hold } from './keys.js';
@@ -46,17 +47,24 @@ export async function open(address, { focus = true, push = true } = {}) {
   if (push && at.href !== location.href) history.pushState(null, '', at.href);
   markCurrent();
   document.getElementById('item').scrollTop = 0;
+  showPost(card);
   document.getElementById('item-title').textContent = doc.getElementById('item-title').textContent;
   hold(card);
   if (focus) focusFirst(card);
   if (rowOf(card.id)?.hasAttribute('data-new')) read(card);
 }
 
-/** Marks the open message as read, or as unread. */
+/** Scrolls to the message of a thread that was opened. */
+export function showPost(card) {
+  const post = card?.querySelector('.post[data-opened]');
+  if (post?.previousElementSibling) post.scrollIntoView({ block: 'end' });
+}
+
+/** Marks the open message as read, with those of its thread, or as unread. */
 export async function read(card = openCard(), unread = false) {
   if (!card) return;
   try {
-    await call('mark_read', { as: card.dataset.as, numbers: [Number(card.dataset.number)], unread });
+    await call('mark_read', { as: card.dataset.as, numbers: [...new Set([card.dataset.number, ...(!unread && card.querySelector('.posts')?.dataset.unread.split(' ').filter(Boolean)) || []])].map(Number), unread });
     if (unread) announce('Marked as unread');
   } catch {
     // a session may be allowed to read the mail alone
@@ -72,6 +80,7 @@ export function press(value) {
 export function openNext() {
   const all = rows();
   const at = all.findIndex((r) => r.dataset.key === openCard()?.id);
+  release();
   const next = [...all.slice(at + 1), ...all.slice(0, Math.max(at, 0))].find((r) => r.hasAttribute('data-waits'));
   if (next) open(next.firstElementChild.href);
   return next?.dataset.key ?? '';

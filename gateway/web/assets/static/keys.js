@@ -1,17 +1,25 @@
 // The keys of the page: of an approval, and to move about.
 
 import { composing } from './composing.js';
+import { home } from './rpc.js';
 import { scrollOn } from './whole.js';
 
-const pause = 700; // milliseconds for which an item that has just appeared takes no keys: they are for what was there before
+const pause = 700; // milliseconds for which an item that has just appeared takes no decision: it is for what was there before
 const holds = new WeakMap(); // the timers, by card
 
-/** Holds the keys of an item back, since the person may not have seen it yet. */
+/** Holds decisions on an item back, by keys and by clicks, since the person may not have seen it yet. */
 export function hold(card) {
   clearTimeout(holds.get(card));
   card.removeAttribute('data-keys');
-  holds.set(card, setTimeout(() => card.setAttribute('data-keys', ''), pause));
+  card.setAttribute('data-held', '');
+  holds.set(card, setTimeout(() => {
+    card.setAttribute('data-keys', '');
+    card.removeAttribute('data-held');
+  }, pause));
 }
+
+/** Reports whether an item takes no decision yet. */
+export const isHeld = (card) => card.hasAttribute('data-held');
 
 /** Focuses the first input, never a button: a key press meant for something else must not answer. */
 export function focusFirst(card) {
@@ -23,24 +31,34 @@ export function focusFirst(card) {
 
 const ofWriting = 'input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]';
 
-/** Handles a key of an approval: A allows once, or scrolls what was not shown yet; D gives a reason and E edits the input, and A does nothing until that is closed. */
+const partOf = { d: '.why', e: '.edit', r: '.asks' }; // of the bar, by the key that opens it
+
+/**
+ * Handles a key of an approval: A allows once, or scrolls what was not shown yet; with Shift it makes the rule that is chosen. D
+ * gives a reason, E edits the input and R asks back; A does nothing until that is closed.
+ */
 function decide(card, key, event) {
-  const [reason, edit] = [card.querySelector('.why textarea'), card.querySelector('.edit textarea')];
+  const part = card.querySelector(`.bar ${partOf[key]}`);
   if (key === 'a') {
     event.preventDefault();
-    if (card.querySelector('.why[open], .edit[open]')) return; // a denial was begun, or another input
-    const once = card.querySelector('button[value=once], a.see');
-    if (once?.matches('[data-unseen]')) scrollOn(card);
-    else once?.click();
-  } else if (key === 'd' && reason) {
+    if (card.querySelector('.bar .act[open]')) return; // a denial was begun, or another input
+    const button = card.querySelector(event.shiftKey ? '.choices button[value=always]' : '.choices :is(button[value=once], a.see)');
+    if (button?.matches('[data-unseen]')) scrollOn(card);
+    else button?.click();
+  } else if (part) {
     event.preventDefault();
-    reason.closest('details').open = true;
-    document.addEventListener('keyup', () => reason.focus(), { once: true }); // the letter is not part of the reason
-  } else if (key === 'e' && edit) {
-    event.preventDefault();
-    edit.closest('details').open = true;
-    document.addEventListener('keyup', () => edit.focus(), { once: true });
+    part.open = true;
+    const input = key === 'e' ? card.querySelector('.edit-card textarea') : part.querySelector('textarea');
+    input.focus(); // at once: what is typed next is for it
+    swallow(event.code);
   }
+}
+
+/** Keeps the repetitions of a key that is held out of the text that it has opened. */
+function swallow(code) {
+  const stop = (e) => { if (e.code === code && e.repeat) e.preventDefault(); };
+  document.addEventListener('keydown', stop, true);
+  document.addEventListener('keyup', () => document.removeEventListener('keydown', stop, true), { once: true });
 }
 
 /** Chooses the option with a number, of the field with the focus or else the first one with options. A button gets the focus alone. */
@@ -53,14 +71,16 @@ function choose(number) {
   if (option?.matches('input')) option.click();
 }
 
-/** Moves the focus to the next row of the list, or the one before. */
-function step(by) {
+/** Moves the focus to the next row of the list, or the one before. With picks it selects the rows on the way. */
+function step(by, pick) {
   const rows = [...document.querySelectorAll('#stream .entry > a')];
   const at = rows.indexOf(document.activeElement);
   const current = rows.findIndex((a) => a.hasAttribute('aria-current'));
   const to = rows[at >= 0 ? at + by : Math.max(current, 0)];
+  if (pick && at >= 0) pick(rows[at]);
   to?.focus();
   to?.scrollIntoView({ block: 'nearest' });
+  if (pick && to) pick(to);
 }
 
 /** Returns the approval that a key is for: the one with the focus, or the open one unless the focus is elsewhere. */
@@ -69,6 +89,19 @@ function approvalFor(at, more) {
   if (at.closest?.('.message')) return at.closest(waits);
   const isFree = at.matches?.('html, body, #main, #rows, .entry > a[aria-current]') && !more.isPicking();
   return isFree && more.shown()?.matches(waits) ? more.shown() : null;
+}
+
+const places = { n: '/questions', m: '/mail', a: '/agents', h: '/history', r: '/access' };
+let goes = -Infinity; // when G was pressed, in milliseconds; the next key is a place for a while
+const goesFor = 1500;
+
+/** Goes to the place of a letter behind G, and reports whether the key was for that. */
+function goTo(key, event) {
+  const isPlace = event.timeStamp - goes < goesFor;
+  goes = key === 'g' && !isPlace ? event.timeStamp : -Infinity;
+  if (isPlace && places[key]) location.assign(home + places[key]);
+  if (isPlace || key === 'g') event.preventDefault();
+  return isPlace || key === 'g';
 }
 
 /** Handles a key. */
@@ -80,19 +113,29 @@ function pressed(event, more) {
     more.palette();
     return;
   }
+  if (key === 'a' && (event.ctrlKey || event.metaKey) && event.target.matches?.('.entry > *, #rows')) {
+    event.preventDefault();
+    more.pickGroup();
+    return;
+  }
   if (event.ctrlKey || event.metaKey) return;
   const [at] = event.composedPath(); // within an element's shadow, too
   const card = approvalFor(at, more);
   const takesKeys = card?.hasAttribute('data-keys') && !event.repeat;
   if (takesKeys && at.matches('.why textarea') && event.key === 'Enter' && !event.shiftKey) {
     event.preventDefault();
-    card.querySelector('button[value=deny]')?.click();
+    card.querySelector('.choices button[value=deny]')?.click();
+  }
+  if (takesKeys && at.matches('.asks textarea') && event.key === 'Enter' && !event.shiftKey) {
+    event.preventDefault();
+    card.querySelector('[data-asks]').click();
   }
   if (at.matches?.(ofWriting)) return;
+  if (!event.repeat && goTo(key, event)) return;
   if (takesKeys) decide(card, key, event);
   if (event.defaultPrevented || event.repeat && !'jk'.includes(key)) return;
   if (!card && more.isPicking()) {
-    const bulk = { a: 'once', d: 'deny', e: 'dismiss', s: 'snooze-4' }[key];
+    const bulk = event.shiftKey ? '' : { a: 'once', d: 'deny', e: 'dismiss', s: 'snooze-4' }[key];
     if (bulk || key === 'escape') {
       event.preventDefault();
       if (bulk) more.pressBulk(bulk);
@@ -102,15 +145,15 @@ function pressed(event, more) {
   }
   if (/^[1-9]$/.test(key)) choose(Number(key));
   if ('eus'.includes(key) && more.shown() && !more.shown().hasAttribute('data-keys')) return;
-  const act = { j: () => step(1), k: () => step(-1), e: more.done, u: more.unread, s: more.snooze, x: more.pick, '/': () => document.getElementById('search')?.focus(), '?': more.help, escape: more.back }[key];
+  const act = { j: () => step(1, event.shiftKey && more.pickRow), k: () => step(-1, event.shiftKey && more.pickRow), e: more.done, u: more.unread, s: more.snooze, x: more.pick, n: () => more.change(1), p: () => more.change(-1), c: () => more.comment() || location.assign(`${home}/new`), '/': () => document.getElementById('search')?.focus(), '?': more.help, escape: more.back }[key];
   if (!act) return;
   if (key !== 'escape') event.preventDefault();
   act();
 }
 
 /**
- * Starts the keys. More has a function for each: palette, help, back, done, unread, snooze, pick; shown, which returns the open
- * message if the window shows it; and for picked messages isPicking, pickNone and pressBulk.
+ * Starts the keys. More has a function for each: palette, help, back, done, unread, snooze, change, comment, pick; shown, which returns the open
+ * message if the window shows it; and for selected messages pickRow, pickGroup, isPicking, pickNone and pressBulk.
  */
 export function startKeys(more) {
   document.addEventListener('keydown', (e) => pressed(e, more));

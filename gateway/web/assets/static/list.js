@@ -17,9 +17,17 @@ export const rowOf = (key) => document.getElementById(`row-${key}`) ?? stream?.q
 export const keysOf = (row) => [row.dataset.key, ...(row.dataset.keys?.split(' ') ?? [])];
 export const rows = () => [...(stream?.querySelectorAll('.entry') ?? [])];
 
+/** Returns the IDs of the messages of a row. */
+const idsOf = (row) => new URLSearchParams(row.querySelector('.pick').value).getAll('id');
+
 /** Marks the rows of messages that were decided. The node draws them again soon. */
 export function markDecided(ids) {
-  for (const r of rows()) if (ids.includes(r.dataset.id)) r.removeAttribute('data-waits');
+  for (const r of rows()) {
+    const own = idsOf(r);
+    if (!own.every((id) => ids.includes(id))) continue;
+    r.removeAttribute('data-waits');
+    r.setAttribute('data-decided', '');
+  }
 }
 
 /** Fetches the chunk at an address of the list. */
@@ -41,7 +49,7 @@ function dayOf(row) {
 
 /** Sets the headings between the rows of a chunk. */
 function group(chunk) {
-  if (list.dataset.group === 'agent') return;
+  if (list.dataset.group === 'agent' || list.dataset.needs) return;
   for (const g of chunk.querySelectorAll('.group')) g.remove();
   let last = chunk.previousElementSibling?.dataset.last;
   for (const row of [...chunk.children]) {
@@ -121,6 +129,9 @@ async function loadOlder(older) {
   try {
     const { chunk, older: next } = await chunkAt(older.href);
     for (const r of chunk.querySelectorAll('.entry')) if (document.getElementById(r.id)) r.remove();
+    const last = [...stream.querySelectorAll('.group')].at(-1)?.firstElementChild?.textContent; // a day has no element
+    const heading = chunk.querySelector('.group');
+    if (list.dataset.needs && heading === chunk.firstElementChild && heading?.firstElementChild?.textContent === last) heading.remove();
     stream.append(chunk);
     finish(chunk);
     if (isByAgent) gather(chunk);
@@ -244,6 +255,7 @@ export function look(gone = () => false, changed = new Set()) {
     const { chunk, older } = await chunkAt(list.dataset.home);
     const least = Math.min(...[...chunk.querySelectorAll('.entry')].map((r) => Number(r.dataset.number)));
     change(() => {
+      const stay = list.dataset.needs ? decided() : [];
       const drawn = new Set([...chunk.querySelectorAll('.entry')].flatMap(keysOf));
       for (const r of rows()) if (gone(r.dataset.key) || keysOf(r).some((k) => drawn.has(k))) r.remove();
       const first = stream.firstElementChild;
@@ -251,6 +263,7 @@ export function look(gone = () => false, changed = new Set()) {
       const rest = own.filter((r) => Number(r.dataset.number) < least && !changed.has(r.dataset.number));
       const later = isByAgent ? laterOf(first, new Set(rest)) : null;
       first.replaceWith(chunk);
+      for (const put of stay) put(chunk);
       finish(chunk);
       if (later) {
         for (const c of [...stream.children].slice(1)) c.remove();
@@ -260,6 +273,22 @@ export function look(gone = () => false, changed = new Set()) {
     });
   }).catch(() => { /* the stream of events updates it once the node is back */ });
   return looks;
+}
+
+const lasts = 2000; // milliseconds for which a decided row stays
+
+/** Returns functions that put the rows that were just decided into the next chunk, at their places, for a while. */
+function decided() {
+  return [...stream.querySelectorAll('.entry[data-decided]')].map((r) => {
+    const before = r.previousElementSibling?.dataset.key;
+    return (chunk) => {
+      if (rowOf(r.dataset.key)) return;
+      const at = before && rowOf(before);
+      if (at?.parentElement === chunk) at.after(r);
+      else chunk.prepend(r);
+      r.leaves ??= setTimeout(() => change(() => r.remove()), lasts);
+    };
+  });
 }
 
 /** Returns a chunk with the rows of the later chunks and some of the first, under their agents. */

@@ -1,20 +1,24 @@
 // Starts the scripts of the page. Without them it is a plain page with plain forms.
 
 import { agentsChanged, checkAbsences, leftChanged, outputChanged, outputOf, startAgents } from './agent.js';
-import { isPicking, pick, pickNone, pressBulk, startBulk } from './bulk.js';
+import { startArrivals } from './arrivals.js';
+import { startAttaching } from './attach.js';
+import { isPicking, pick, pickGroup, pickNone, pickRow, pressBulk, startBulk } from './bulk.js';
+import { commentHere, startChanges, stepChange } from './changes.js';
 import { refresh, tellSpans, tellTimes } from './cards.js';
 import { ParleyCommand } from './command.js';
 import { forgetOldDrafts } from './draft.js';
 import { ParleyAct, ParleyForm } from './form.js';
-import { canShow, close, openCard, press, read, startItem } from './item.js';
+import { canShow, close, openCard, press, read, showPost, startItem } from './item.js';
 import { focusFirst, hold, startKeys } from './keys.js';
 import { mailChanged, startList } from './list.js';
 import { notifyOf, startNotifying } from './notify.js';
-import { showKeys, showPalette, startPalette } from './palette.js';
+import { showKeys, showPalette, startPalette, startTheme } from './palette.js';
 import { openKey, questionsChanged } from './questions.js';
 import { renewPush } from './push.js';
 import { home } from './rpc.js';
 import { follow } from './stream.js';
+import { startDisk } from './toast.js';
 
 const { reader, as, cursor } = document.body.dataset;
 const list = document.getElementById('list');
@@ -27,18 +31,29 @@ customElements.define('parley-act', ParleyAct);
 customElements.define('parley-ask', ParleyForm);
 customElements.define('parley-command', ParleyCommand);
 tellTimes(document);
+startDisk();
 startItem();
 startList();
 startBulk();
+startChanges();
+startArrivals();
+startAttaching();
 startPalette(document.getElementById('commands'));
+startTheme(document.getElementById('theme'));
 if (location.hash.length > 1 && list) openKey(location.hash.slice(1));
 else if (openCard()?.matches('[data-waits]') && canShow() && (list?.dataset.needs || document.body.dataset.view === 'item')) focusFirst(openCard());
 if (openCard()) hold(openCard());
-startKeys({ palette: showPalette, help: showKeys, back: close, done: () => press('dismiss'), unread: () => read(undefined, true), snooze: () => press('snooze-4'), shown: () => (canShow() ? openCard() : null), pick, isPicking, pickNone, pressBulk });
+showPost(openCard());
+startKeys({ palette: showPalette, help: showKeys, back: close, done: () => press('dismiss'), unread: () => read(undefined, true), snooze: () => press('snooze-4'), shown: () => (canShow() ? openCard() : null), change: stepChange, comment: commentHere, pick, pickRow, pickGroup, isPicking, pickNone, pressBulk });
 setInterval(() => { tellSpans(document); checkAbsences(); }, 30_000);
 document.addEventListener('visibilitychange', checkAbsences); // the timer may have stood still
 startNotifying(document.getElementById('notify'));
 renewPush();
+
+/** Marks what has come into the thread that a person has opened as read. */
+function readThread(card) {
+  if (card?.querySelector('.posts')?.dataset.unread && location.pathname.includes('/forms/') && !document.hidden && canShow()) read(card);
+}
 
 const agents = document.getElementById('agents') ?? document.getElementById('agent');
 if (agents) startAgents();
@@ -52,7 +67,8 @@ follow({ reader, as, cursor, output: outputOf() }, {
     messages(what) {
       mailChanged(what);
       const card = openCard();
-      if (card?.dataset.as === as && what.messages.some((m) => String(m.number) === card.dataset.number)) refresh(card);
+      const isOf = (m) => String(m.number) === card.dataset.number || card.dataset.thread && m.html?.includes(`data-ask="thread ${card.dataset.thread}"`);
+      if (card?.dataset.as === as && what.messages.some(isOf)) refresh(card).then(() => readThread(openCard()));
     },
   }),
   agents(what) {

@@ -9,8 +9,9 @@ import { rows } from './list.js';
 const most = 60; // entries shown at once
 
 const keys = [
-  ['j / k', 'next or previous message'], ['↵', 'open the message'], ['Esc', 'back to the list'], ['/', 'search'],
-  ['a', 'allow the call once'], ['d', 'deny it, with a reason'], ['e', 'done, or edit the input of a call'], ['s', 'snooze for 4 hours'], ['x', 'pick the message; a, d, e and s are for all that are picked'], ['u', 'mark as unread'], ['1 – 9', 'choose an option of a question'], ['Ctrl ↵', 'send the form'], ['Ctrl K', 'commands, agents and messages'], ['?', 'these keys'],
+  ['A', 'allow the call once'], ['Shift A', 'always allow, by the rule that is chosen'], ['D', 'deny with a reason; Enter sends it'], ['E', 'edit the call, or put a message away'], ['R', 'ask back'], ['S', 'snooze for 4 hours'],
+  ['J, K', 'next or previous message'], ['Enter', 'open'], ['N, P', 'next or previous change'], ['X', 'select; A, D, E and S are for all that are selected'], ['Shift J, Shift K', 'select a range'], ['Ctrl A', 'select the group'],
+  ['1 – 9', 'choose an option of a form'], ['Ctrl Enter', 'send what is typed'], ['/', 'search'], ['Ctrl K', 'commands, agents and messages'], ['G, then N M A H R', 'go to Needs you, Mail, Agents, History, Rules'], ['U', 'mark as unread'], ['C', 'write a message, or comment on a changed line'], ['Esc', 'close, or back to the list'], ['?', 'these keys'],
 ];
 
 export function showKeys() {
@@ -55,6 +56,7 @@ function ofCard() {
   };
   opens('Deny with a reason', ask?.querySelector('.why'));
   opens('Edit the input', ask?.querySelector('.edit'));
+  opens('Ask back', ask?.querySelector('.asks'));
   for (const b of card?.querySelectorAll('.tools .menu button') ?? []) add(`Snooze for ${b.textContent}`, about, b);
   for (const b of card?.querySelectorAll('.tools button.quiet') ?? []) add(b.textContent, about, b);
   if (card) all.push({ text: 'Mark as unread', kind: about, go: () => read(undefined, true) });
@@ -70,19 +72,27 @@ function ofPage() {
   const settings = Object.entries(themes).map(([theme, words]) => ({ text: `Theme: ${words}`, kind: 'setting', go: () => setTheme(theme) }));
   const notify = document.getElementById('notify');
   if (notify && !notify.hidden) settings.push({ text: notify.getAttribute('aria-pressed') === 'true' ? 'Notify me no more' : 'Notify me', kind: 'setting', go: () => notify.click() });
-  if (rows().length) groups.push({ text: 'Pick all', kind: 'list', go: pickAll });
+  if (rows().length) groups.push({ text: 'Select all', kind: 'list', go: pickAll });
   return [...groups, ...filters, ...settings];
 }
 
 /** Returns what the palette offers: commands about the open message, the links of the left pane, the messages of the list, and commands. */
 function entries() {
   const links = [...document.querySelectorAll('.views a, .of-agents a, .foot a')].map((a) => ({
-    text: a.querySelector('.name')?.textContent ?? a.firstChild.textContent.trim(), kind: a.closest('.of-agents') ? 'agent' : '', go: () => location.assign(a.href),
+    text: a.querySelector('.name')?.textContent ?? a.ariaLabel ?? a.textContent.trim(), kind: a.closest('.of-agents') ? 'agent' : '', go: () => location.assign(a.href),
   }));
   const messages = rows().map((r) => ({
     text: r.querySelector('.what').textContent, kind: r.querySelector('.from').textContent, go: () => open(r.firstElementChild.href),
   }));
   return [...ofCard(), ...links, ...messages, ...ofPage(), { text: 'Keys', kind: '?', go: showKeys }];
+}
+
+/** Has the menu of the settings choose the theme. */
+export function startTheme(menu) {
+  if (!menu) return;
+  menu.disabled = false;
+  menu.value = document.documentElement.dataset.theme ?? '';
+  menu.addEventListener('change', () => setTheme(menu.value));
 }
 
 /** Has a button show the palette. */

@@ -1,6 +1,8 @@
 // Shows the number of open questions, keeps their list, and tells of new ones.
 
+import { holdBack, isAtList } from './arrivals.js';
 import { announce, isTyping, refresh } from './cards.js';
+import { membersCome, membersEnded, membersOf } from './group.js';
 import { canShow, isOpening, open, openCard, openNext } from './item.js';
 import { keysOf, look, rowOf, rows } from './list.js';
 import { page } from './rpc.js';
@@ -23,14 +25,25 @@ export function questionsChanged({ count, keys, amended = {} }) {
   document.documentElement.dataset.told = 'yes';
   forgetToasts(isPart ? new Set([...box(), ...now]) : now);
   const card = openCard();
-  if (card?.hasAttribute('data-waits') && isGone(card.id)) refresh(card);
+  if (card?.hasAttribute('data-group') ? !membersEnded(card, isGone) : card?.hasAttribute('data-waits') && isGone(card.id)) refresh(card);
   for (const c of document.querySelectorAll('li.message[data-waits][data-revision]')) if (amended[c.id] > c.dataset.revision) refresh(c);
   const isAmended = changes !== (changes = JSON.stringify(amended));
   const list = document.getElementById('list');
   const isListed = list?.dataset.needs && list.dataset.newest;
-  const stale = isListed && (come.length > 0 || isAmended || rows().some((r) => keysOf(r).some(isGone)) || keys.some((k) => !rowOf(k)));
-  const listed = stale ? look(isGone) : Promise.resolve();
-  if (isListed || come.length > 0) listed.then(() => tell(come));
+  const isOver = isAmended || rows().some((r) => keysOf(r).some(isGone));
+  const isMore = come.length > 0 || keys.some((k) => !rowOf(k));
+  const waits = isMore && !isOver && isAtList() && card?.hasAttribute('data-waits');
+  if (isListed && waits) holdBack(come.length, () => look(isGone));
+  const listed = isListed && !waits && (isOver || isMore) ? look(isGone) : Promise.resolve();
+  if (isListed || come.length > 0) listed.then(() => tell(come)).then(countCome);
+}
+
+/** Says at the open group how many similar calls its row in the list has besides. */
+export function countCome() {
+  const card = openCard();
+  if (!card?.matches('[data-group][data-waits]')) return;
+  const row = rowOf(membersOf(card)[0]);
+  if (row) membersCome(card, keysOf(row));
 }
 
 const box = () => [...document.querySelectorAll('.toast')].map((t) => t.dataset.key);

@@ -44,12 +44,44 @@ function refusal({ response, text }) {
 /** Returns the options of a POST. The body is a value, or JSON as a string. */
 const post = (body) => ({ method: 'POST', headers: { 'Content-Type': 'application/json' }, body: typeof body === 'string' ? body : JSON.stringify(body) });
 
+const longCall = 2000; // milliseconds until a person is told what a call waits for
+let waiting = 0; // calls that were said to wait for the node's disk
+
+/** Tells the page, as events, that a call waits for the node's disk, and when none does any more. It returns the function that ends this. */
+function tellOfDisk({ base, token }) {
+  let over = false;
+  let told = false;
+  const look = setTimeout(async () => {
+    try {
+      const { text } = await ask('/rpc/status', post({}), { base, token });
+      const seconds = JSON.parse(text).journal?.flushing ?? 0;
+      if (over || seconds === 0) return;
+      told = true;
+      waiting++;
+      dispatchEvent(new CustomEvent('diskwaits', { detail: seconds }));
+    } catch {
+      // the result of the call says why
+    }
+  }, longCall);
+  return () => {
+    over = true;
+    clearTimeout(look);
+    if (told && --waiting === 0) dispatchEvent(new CustomEvent('diskgoes'));
+  };
+}
+
 /**
  * Calls an operation. The body is a value, or JSON as a string. It throws Refused.
  * @param {Endpoint} endpoint
  */
 export async function call(operation, body, endpoint = {}, read = JSON.parse) {
-  const answer = await ask('/rpc/' + operation, post(body), endpoint);
+  const ended = body?.waitMs === undefined ? tellOfDisk(endpoint) : () => {}; // what waits for others is slow by itself
+  let answer;
+  try {
+    answer = await ask('/rpc/' + operation, post(body), endpoint);
+  } finally {
+    ended();
+  }
   if (!answer.response.ok) throw refusal(answer);
   try {
     return read(answer.text);
@@ -75,4 +107,17 @@ export async function preview(as, body) {
   if (!answer.response.ok) throw refusal(answer);
   await released();
   return answer.text;
+}
+
+/**
+ * Fetches what a call would be with another input, as a document to be drawn at once. It throws Refused.
+ * @param {string} address of the message
+ * @param {Record<string, string>} typed by the name of the control
+ * @param {Endpoint} endpoint
+ */
+export async function edited(address, typed, endpoint = {}) {
+  const answer = await ask(address, { method: 'POST', headers: { 'Content-Type': 'application/x-www-form-urlencoded' }, body: new URLSearchParams(typed).toString() }, endpoint);
+  if (!answer.response.ok) throw refusal(answer);
+  await released();
+  return new DOMParser().parseFromString(answer.text, 'text/html');
 }

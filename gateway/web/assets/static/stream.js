@@ -1,6 +1,6 @@
 // Follows the node's events. A lost connection is resumed at its cursor: no event is lost or repeated.
 
-import { Hub } from './hub.js';
+import { Hub, lost } from './hub.js';
 import { hold } from './lock.js';
 
 /**
@@ -12,7 +12,7 @@ export function follow(from, handlers) {
   const page = { ...from, wantsAgents: 'agents' in handlers, tell };
   function tell(name, what) {
     if (name === 'messages') page.cursor = String(what.cursor);
-    if (name === 'state') document.getElementById('connection').textContent = what;
+    if (name === 'state') showState(what);
     else handlers[name]?.(what);
   }
   const isShared = 'SharedWorker' in globalThis && 'locks' in navigator;
@@ -22,12 +22,44 @@ export function follow(from, handlers) {
   addEventListener('pageshow', (e) => { if (e.persisted) source.join(); });
 }
 
+/** Shows the state of the connection; '' is a good one. Decisions are off without one: nothing is queued. */
+function showState(state) {
+  document.getElementById('connection').textContent = state;
+  const strip = document.getElementById('offline');
+  if (strip) strip.hidden = state !== lost;
+  document.documentElement.toggleAttribute('data-offline', state === lost);
+}
+
+const pause = 1000; // milliseconds until the node is tried again
+const mostFailures = 2; // of a worker that the node serves, after which it is of another release of the node
+
+/** Reports whether the node answers. */
+const answers = (address) => fetch(address, { cache: 'no-store' }).then(() => true, () => false);
+
 /** Follows through the shared worker of all tabs. */
 function shared(page) {
   let leave;
+  let failures = 0;
+
+  /** Joins again once the node answers: it was away as the worker was to be loaded. */
+  async function again(address) {
+    let isOver = false;
+    leave = () => { isOver = true; };
+    if (++failures > mostFailures) {
+      page.tell('state', 'Not live: reload to see what is new');
+      return;
+    }
+    page.tell('state', lost);
+    while (!isOver && !await answers(address)) {
+      failures = 1;
+      await new Promise((resolve) => { setTimeout(resolve, pause); });
+    }
+    if (!isOver) join();
+  }
 
   function join() {
-    const worker = new SharedWorker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'parley' });
+    const address = new URL('./worker.js', import.meta.url);
+    const worker = new SharedWorker(address, { type: 'module', name: 'parley' });
     const { port } = worker;
     const lock = 'parley.tab.' + crypto.randomUUID();
     const { reader, as, wantsAgents, cursor, output } = page;
@@ -40,8 +72,12 @@ function shared(page) {
       goes();
       outlived();
     };
-    worker.onerror = () => page.tell('state', 'Not live: reload to see what is new');
+    worker.onerror = () => {
+      leave();
+      again(address);
+    };
     port.onmessage = ({ data: [name, what] }) => {
+      failures = 0;
       if (name === 'life') outlived = hold(what, 'shared', () => { leave(); join(); }); // it is free once the worker has died
       else page.tell(name, what);
     };

@@ -10,7 +10,7 @@ const box = document.getElementById('toasts');
 
 /** Places the toasts above the bar of the open message, whose buttons they would cover. */
 export function placeToasts() {
-  const bar = document.querySelector('#alone parley-ask')?.getBoundingClientRect();
+  const bar = document.querySelector('#alone form.ask > .bar')?.getBoundingClientRect();
   const isBelow = bar && bar.height > 0 && bar.top < innerHeight && bar.bottom > innerHeight - box.offsetHeight - 32;
   box.style.bottom = isBelow ? `${Math.max(innerHeight - bar.top + 8, 16)}px` : '';
 }
@@ -64,6 +64,20 @@ export function warn(text) {
   words.role = 'alert';
   words.textContent = visible(text);
   toast(words);
+}
+
+/** Shows that calls wait for the node's disk, until none does. */
+export function startDisk() {
+  let shown;
+  addEventListener('diskwaits', ({ detail }) => {
+    if (shown?.isConnected) return;
+    const words = document.createElement('p');
+    words.className = 'failure';
+    words.role = 'alert';
+    words.textContent = `The node's disk has not finished a flush for ${detail} s. What you asked for may still happen.`;
+    shown = toast(words);
+  });
+  addEventListener('diskgoes', () => shown?.remove());
 }
 
 /** Removes the toasts about questions that are settled. */

@@ -15,5 +15,6 @@ export const types = {
   "url": {"says":"a web address","asks":"line","takes":"no","format":"uri","hint":true},
   "secret": {"says":"kept sealed","asks":"secret","takes":"no","hint":true},
   "capability": {"says":"something they hold","asks":"reference","takes":"no","hint":true},
+  "file": {"says":"a file","asks":"file","takes":"no"},
   "": {"says":"whatever the pattern allows","asks":"any","takes":"no","hint":true},
 };

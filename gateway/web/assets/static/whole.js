@@ -2,24 +2,25 @@
 
 const shown = new Set(); // the calls whose end was in view, by digest
 
-/** Reports whether the end of the call with a digest was in view, on any card of this page. */
-export const wasShown = (digest) => shown.has(digest);
+/** Reports whether the end of the call with a digest was in view, on any card of this page; of several calls, all of them. */
+export const wasShown = (digests) => digests.split(' ').every((d) => shown.has(d));
 
-const allowing = 'button:is([value=once], [value=always])';
+const allowing = 'button:is([value=once], [value=always]):not([data-edited])'; // what is edited is shown by itself
 
 /** Whole enables the buttons of a card that allow its call once the end of the call was in view. */
 export class Whole {
   /**
    * @param {Element} card of an approval that waits
-   * @param {string} digest of its call
+   * @param {string} digest of its call; those of similar calls, separated by spaces
    * @param {() => void} [changed] called once the end was in view, unless it was before
    */
   constructor(card, digest, changed) {
     this.end = card.querySelector('.whole-end');
     this.form = card.querySelector('form.ask');
+    this.bar = this.form.querySelector('.bar');
     this.buttons = [...this.form.querySelectorAll(allowing)];
     Object.assign(this, { digest, changed, isNear: false });
-    if (shown.has(digest)) return;
+    if (wasShown(digest)) return;
     if (!this.end) { // a part of it alone is shown
       this.say(false);
       return;
@@ -36,12 +37,12 @@ export class Whole {
     this.watch = new IntersectionObserver((seen) => { this.isNear = seen.at(-1).isIntersecting; this.look(); });
     this.watch.observe(this.end);
     this.size = new ResizeObserver(look);
-    this.size.observe(this.form);
-    for (const name of ['scroll', 'visibilitychange']) document.addEventListener(name, look, { capture: true, passive: true });
+    this.size.observe(this.bar);
+    for (const name of ['scroll', 'visibilitychange', 'toggle']) document.addEventListener(name, look, { capture: true, passive: true });
     this.stop = () => {
       this.watch.disconnect();
       this.size.disconnect();
-      for (const name of ['scroll', 'visibilitychange']) document.removeEventListener(name, look, { capture: true });
+      for (const name of ['scroll', 'visibilitychange', 'toggle']) document.removeEventListener(name, look, { capture: true });
       this.stop = undefined;
     };
   }
@@ -56,12 +57,13 @@ export class Whole {
   }
 
   isShown() {
-    return shown.has(this.digest) || !document.hidden && this.isNear && this.end.getBoundingClientRect().bottom <= this.form.getBoundingClientRect().top + 1;
+    if (this.form.closest('article').querySelector('.long:not([open])')) return false; // lines of it are folded
+    return wasShown(this.digest) || !document.hidden && this.isNear && this.end.getBoundingClientRect().bottom <= this.bar.getBoundingClientRect().top + 1;
   }
 
   remember() {
-    if (shown.has(this.digest)) return;
-    shown.add(this.digest);
+    if (wasShown(this.digest)) return;
+    for (const d of this.digest.split(' ')) shown.add(d);
     document.dispatchEvent(new Event('parley-shown'));
   }
 
@@ -92,12 +94,18 @@ export function disable(element, busy) {
   for (const b of element.querySelectorAll('button')) b.disabled = busy || b.hasAttribute('data-unseen');
 }
 
-/** Scrolls what shows a card's call on by what is in view, less a little. */
+/** Scrolls what shows a card's call on by what is in view, less a little. Lines that are folded are shown first. */
 export function scrollOn(card) {
+  const folded = card.querySelector('.long:not([open])');
+  if (folded) {
+    folded.open = true;
+    folded.scrollIntoView({ block: 'start' });
+    return;
+  }
   let box = card.querySelector('.whole-end');
   while (box && !(box.scrollHeight > box.clientHeight && /auto|scroll/.test(getComputedStyle(box).overflowY))) box = box.parentElement;
   box ??= document.scrollingElement;
   const { top, bottom } = box.getBoundingClientRect();
-  const bar = card.querySelector('form.ask').getBoundingClientRect().top;
+  const bar = card.querySelector('form.ask .bar').getBoundingClientRect().top;
   box.scrollBy({ top: 0.9 * (Math.min(bar, bottom, innerHeight) - Math.max(top, 0)) });
 }

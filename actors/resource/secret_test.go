@@ -1,0 +1,189 @@
+package resource_test
+
+import (
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/actors/resource"
+	"parley/capabilities"
+)
+
+// TestASecretIsStruckOut has a server give the secret back in the encodings that servers use.
+func TestASecretIsStruckOut(t *testing.T) {
+	answer := ""
+	header := ""
+	server, r := secretOf(t, func(w http.ResponseWriter, req *http.Request) {
+		if got := req.Header.Get("Authorization"); got != "Bearer "+secretValue {
+			t.Errorf("the request has %q", got)
+		}
+		w.Header().Set("X-Echo", header)
+		w.Header().Set("Set-Cookie", "session=abc")
+		_, _ = w.Write([]byte(answer))
+	})
+	kind := resource.Kinds()[capabilities.KindSecret]
+	raw := []byte(secretValue)
+	basic := base64.StdEncoding.EncodeToString([]byte("user:" + secretValue))
+	wrapped := basic[:20] + "\r\n" + basic[20:]
+	unicode, percent, entities := "", "", ""
+	for _, c := range raw {
+		unicode += fmt.Sprintf(`\u%04X`, c)
+		percent += fmt.Sprintf("%%%02X", c)
+		entities += fmt.Sprintf("&#x%X;", c)
+	}
+	mixed := "" // each character by another encoder
+	for i, c := range raw {
+		mixed += []string{string(rune(c)), fmt.Sprintf("%%%02x", c), fmt.Sprintf("%%25%02X", c), fmt.Sprintf("&#%07d;", c), fmt.Sprintf(`\u%04x`, c), fmt.Sprintf("=%02X", c)}[i%6]
+	}
+	quoted, err := json.Marshal(map[string]string{"token": secretValue})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, echoed := range map[string]string{
+		"as it is": "you sent Bearer " + secretValue + "!", "upper case": strings.ToUpper(secretValue), "JSON": string(quoted), "JSON, all escaped": unicode, "URL": url.QueryEscape(secretValue), "path": url.PathEscape(secretValue),
+		"URL, all escaped": percent, "HTML": html.EscapeString(secretValue), "HTML, all escaped": entities, "base64": basic, "base64 of a URL": base64.RawURLEncoding.EncodeToString([]byte("ab" + secretValue + "c")),
+		"base64, wrapped": wrapped, "base64 twice": base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString(raw))), "base32": base32.StdEncoding.EncodeToString([]byte("x" + secretValue)),
+		"hex": hex.EncodeToString(raw), "HEX": strings.ToUpper(hex.EncodeToString(raw)), "over a line": secretValue[:9] + "\n" + secretValue[9:], "each in another way": mixed, "base64 within JSON": basic[:20] + `\n` + basic[20:],
+	} {
+		answer, header = "before "+echoed+" after", strings.NewReplacer("\r", "", "\n", "").Replace(echoed)
+		got, err := do(t, kind, r, "request", resource.Input{"url": text(server.URL + "/echo")})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		all, err := json.Marshal(capabilities.Record(got))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := got["text"].AsString()
+		if strings.Count(string(all), "[secret]") < 2 || !strings.HasPrefix(body, "before ") || !strings.HasSuffix(body, " after") {
+			t.Errorf("%s: the secret stands in %s", name, all)
+		}
+		if strings.Contains(string(all), "session=abc") {
+			t.Errorf("%s: a cookie comes back", name)
+		}
+	}
+	answer = strings.Repeat("x", 128<<10-10) + secretValue + "y" // the end of what is read cuts it in two
+	got, err := do(t, kind, r, "request", resource.Input{"url": text(server.URL + "/echo")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, _ := got["text"].AsString(); strings.Contains(body, secretValue[:6]) {
+		t.Errorf("a part of the secret is at the end: %q", body[len(body)-20:])
+	}
+}
+
+// TestASecretIsStruckOutByCharacter has encoders escape some characters, and leave others.
+func TestASecretIsStruckOutByCharacter(t *testing.T) {
+	const value = "Kx9/correct-horse+battery=Zq"
+	for _, echoed := range []string{
+		"Kx9/correct-horse%2Bbattery%3DZq", "Kx9%2Fcorrect-horse%2bbattery=Zq", "Kx9%252Fcorrect-horse%252Bbattery%253DZq", "Kx9/correct-horse&#43;battery=Zq", "Kx9&#x2F;correct-horse+battery&#x3D;Zq",
+		"Kx9&sol;correct-horse&plus;battery&equals;Zq", "&#0000075;x9/correct-horse+battery=Zq", `Kx9\/correct-horse+battery=Zq`, `Kx9/correct-horse\u002Bbattery=Zq`,
+	} {
+		got := string(resource.Strike(value, []byte("before "+echoed+" after")))
+		if wanted := "before [secret] after"; got != wanted {
+			t.Errorf("%s: %s", echoed, got)
+		}
+	}
+	for _, other := range []string{"Kx9/correct-horse battery=Zq", "Kx8/correct-horse+battery=Zq", "%", "&#", `\u`, "&;"} {
+		if got := string(resource.Strike(value, []byte(other))); got != other {
+			t.Errorf("%s: %s", other, got)
+		}
+	}
+}
+
+// TestASecretFollowsNoRedirect has a server send the request on to another host.
+func TestASecretFollowsNoRedirect(t *testing.T) {
+	asked := 0
+	other := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked++ }))
+	defer other.Close()
+	server, r := secretOf(t, func(w http.ResponseWriter, req *http.Request) {
+		http.Redirect(w, req, other.URL+"/"+url.PathEscape(secretValue), http.StatusTemporaryRedirect)
+	})
+	kind := resource.Kinds()[capabilities.KindSecret]
+	got, err := do(t, kind, r, "request", resource.Input{"url": text(server.URL + "/")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := json.Marshal(capabilities.Record(got))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, _ := got["status"].AsInt(); status != http.StatusTemporaryRedirect || asked != 0 || !strings.Contains(string(all), "[secret]") {
+		t.Errorf("the answer is %s, and the other host was asked %d times", all, asked)
+	}
+}
+
+// TestASecretGoesWhereItMay tries addresses that one side reads as another than the other does.
+func TestASecretGoesWhereItMay(t *testing.T) {
+	asked := 0
+	server, r := secretOf(t, func(http.ResponseWriter, *http.Request) { asked++ })
+	host := strings.TrimPrefix(server.URL, "https://")
+	facet := r.Made.Facet.Narrow(capabilities.Facet{Below: "v1/items", Mode: capabilities.ReadOnly})
+	kind := resource.Kinds()[capabilities.KindSecret]
+	for _, in := range []resource.Input{
+		{"url": text("http://" + host + "/v1/items")}, {"url": text("https://evil.example/v1/items")}, {"url": text("https://" + host + "@evil.example/v1/items")},
+		{"url": text("https://evil.example\\@" + host + "/v1/items")}, {"url": text(server.URL + "/v1/items/../../admin")}, {"url": text(server.URL + "/v1/items/%2e%2e/%2e%2e/admin")},
+		{"url": text(server.URL + "/v1/items%2f..%2fadmin")}, {"url": text(server.URL + "/v1//items")}, {"url": text(server.URL + "/v1/itemsx")}, {"url": text(server.URL + "/v1/items;/../admin")},
+		{"url": text(server.URL + "/v1/items"), "method": text("POST")}, {"url": text(server.URL + "/v1/items"), "method": text("get")}, {"url": text(server.URL + "/v1/items"), "method": text("CONNECT")},
+		{"url": text(server.URL + "/v1/items"), "headers": capabilities.Record(map[string]capabilities.Value{"X-HTTP-Method-Override": text("DELETE")})},
+		{"url": text(server.URL + "/v1/items"), "headers": capabilities.Record(map[string]capabilities.Value{"Range": text("bytes=0-5")})},
+		{"url": text(server.URL + "/v1/items"), "headers": capabilities.Record(map[string]capabilities.Value{"Host": text("evil.example")})},
+		{"url": text(server.URL + "/v1/items"), "headers": capabilities.Record(map[string]capabilities.Value{"Accept": text("a\r\nX-Evil: b")})},
+	} {
+		call, err := kind.Read(r, "request", in)
+		if err == nil {
+			err = facet.Allows(call.Action, 1)
+		}
+		if code := parley.CodeOf(err); code != parley.NotPermitted && code != parley.InvalidArgument {
+			t.Errorf("%v: %v", in, err)
+		}
+	}
+	call, err := kind.Read(r, "request", resource.Input{"url": text(server.URL + "/v1/items/7?page=2")})
+	if err == nil {
+		err = facet.Allows(call.Action, 1)
+	}
+	if err == nil {
+		_, err = kind.Invoke(t.Context(), r, call, facet)
+	}
+	if err != nil || asked != 1 {
+		t.Errorf("what it may is refused: %v, after %d requests", err, asked)
+	}
+}
+
+// TestAnUnreachableHostTellsNothing checks that no error has the secret in it.
+func TestAnUnreachableHostTellsNothing(t *testing.T) {
+	server, r := secretOf(t, func(http.ResponseWriter, *http.Request) {})
+	server.Close()
+	kind := resource.Kinds()[capabilities.KindSecret]
+	_, err := do(t, kind, r, "request", resource.Input{"url": text(server.URL + "/")})
+	if parley.CodeOf(err) != parley.NodeUnreachable || strings.Contains(err.Error(), "Bearer") || strings.Contains(err.Error(), secretValue) {
+		t.Errorf("the error is %v", err)
+	}
+	for _, short := range []string{"", "1234567", "two\nlines of it", " space at the front", strings.Repeat("x", 5000)} {
+		if err := resource.CheckSecret(short); err == nil {
+			t.Errorf("%.20q is a secret", short)
+		}
+	}
+}
+
+// TestCompressedAnswersAreWithheld has a server compress against what was asked for.
+func TestCompressedAnswersAreWithheld(t *testing.T) {
+	server, r := secretOf(t, func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("Content-Encoding", "br")
+		_, _ = w.Write([]byte("x"))
+	})
+	kind := resource.Kinds()[capabilities.KindSecret]
+	if _, err := do(t, kind, r, "request", resource.Input{"url": text(server.URL + "/")}); parley.CodeOf(err) != parley.NotPermitted {
+		t.Errorf("it is refused with %v", err)
+	}
+}

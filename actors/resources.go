@@ -1,0 +1,858 @@
+package actors
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"parley"
+	"parley/actors/peers"
+	"parley/actors/resource"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+	"parley/persistence"
+)
+
+// A use goes from its holder's mailbox, which says by which grant it holds the resource, to the resource's, which is on this node or on
+// another. That mailbox charges it, and the use goes out when the charge is on disk:
+//
+//	parley use notes read a.md
+//	holder's mailbox         notes is folder R@C by grant G
+//	R's mailbox, on node C   UseBegun: G was neither revoked nor used up, and permits it
+//	  the charge is on disk
+//	C reads the file
+//	R's mailbox              UseEnded
+//
+// A use that is asked for first waits in R's mailbox, which asks whoever gave the reference by an approval. What goes out is what the
+// caller gave at the call at hand: after a new start the caller has to come again, and what it brings has to be the same.
+
+const (
+	secretsFolder = "secrets"
+
+	longestUseWait = 10 * time.Second // that another node is kept waiting for a use
+	keptResults    = 64               // of uses that have ended, for callers that come again
+	usesOfOneNode  = 16               // that are served for another node at once
+)
+
+// resources does the uses of the node's resources.
+type resources struct {
+	node  *Node
+	kinds map[capabilities.Kind]resource.Kind
+
+	mu      sync.Mutex
+	open    map[capabilities.ID]*openUse
+	results map[capabilities.ID]view.Use
+	order   []capabilities.ID // of results, the oldest first
+	serving map[capabilities.NodeID]int
+}
+
+// openUse is a use that has not ended and that this process knows: it waits for a decision, or is under way.
+type openUse struct {
+	resource capabilities.ID
+	call     resource.Call
+	verb     string
+	facet    capabilities.Facet
+	done     chan struct{} // closed when it has ended, or the node has
+
+	out   bool            // guarded by the lock of resources
+	form  capabilities.ID // guarded by the lock of resources
+	final view.Use        // set before done is closed
+	err   error           // that it could not be recorded how it ended
+}
+
+func newResources(n *Node) *resources {
+	return &resources{
+		node: n, kinds: resource.Kinds(), open: map[capabilities.ID]*openUse{}, results: map[capabilities.ID]view.Use{}, serving: map[capabilities.NodeID]int{},
+	}
+}
+
+// knows reports whether this process does a use, or asks about it.
+func (rs *resources) knows(u *mailbox.ResourceUse) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	o := rs.open[u.Begun.Use]
+	return o != nil && o.out == u.IsOut()
+}
+
+// Resources are the resources that an agent makes and holds.
+type Resources struct{ agent *Agent }
+
+// ResourcesOf returns the resources that an agent makes and holds.
+func ResourcesOf(a *Agent) Resources { return Resources{a} }
+
+// NewResource describes a resource to be made. Secret is the value of a secret, which is kept sealed beside the log.
+type NewResource struct {
+	Name   string
+	Made   events.ResourceMade
+	Secret string
+}
+
+// prepare checks what is made, and fills in what the node knows itself.
+func (r *NewResource) prepare(ctx context.Context, n *Node) error {
+	m := &r.Made
+	var err error
+	switch m.Kind {
+	case capabilities.KindFolder:
+		if m.Folder, err = resource.CheckFolder(m.Folder); err != nil {
+			return err
+		}
+		if real, err := filepath.EvalSymlinks(n.o.Folder); err == nil && (isInside(m.Folder, real) || isInside(real, m.Folder)) {
+			return parley.Refuse(parley.NotPermitted, "the folder has the node's own state in it, or is in that")
+		}
+	case capabilities.KindSecret:
+		err = errors.Join(resource.CheckSecret(r.Secret), resource.CheckAuthority(m.Authority))
+	case capabilities.KindTool:
+		if err = resource.CheckServer(m); err == nil {
+			m.Tools, err = resource.ToolsOf(ctx, m)
+		}
+	}
+	return err
+}
+
+func isInside(name, folder string) bool {
+	rel, err := filepath.Rel(folder, name)
+	return err == nil && (rel == "." || filepath.IsLocal(rel))
+}
+
+// Make makes a resource, which the node's host holds under a name. Both are in one commit. With Again it changes one that there is: a
+// secret gets another value, and a tool is granted as it is now.
+func (rs Resources) Make(ctx context.Context, r NewResource, again bool) (view.MadeResource, error) {
+	n := rs.agent.node
+	if rs.agent.id != n.host {
+		return view.MadeResource{}, parley.Refuse(parley.NotPermitted, "only the node's own host makes resources of it").WithHint("ask it for a reference: parley request")
+	}
+	if again {
+		return rs.again(ctx, r)
+	}
+	if err := r.prepare(ctx, n); err != nil {
+		return view.MadeResource{}, err
+	}
+	id := n.newID()
+	if r.Made.Kind == capabilities.KindSecret {
+		if err := n.resources.keepSecret(id, r.Secret); err != nil {
+			return view.MadeResource{}, err
+		}
+	}
+	_, err := call(ctx, rs.agent, createResource{mailbox.MakeResource{Resource: id, Name: r.Name, Made: r.Made}})
+	if err != nil {
+		if r.Made.Kind == capabilities.KindSecret && parley.CodeOf(err) != parley.ReadOnly { // it may be in the log then
+			_ = n.resources.dropSecret(id)
+		}
+		return view.MadeResource{}, err
+	}
+	return madeResource(id, r.Name, &r.Made), nil
+}
+
+func madeResource(id capabilities.ID, name string, m *events.ResourceMade) view.MadeResource {
+	made := view.MadeResource{Resource: id, Name: name, Kind: m.Kind, Words: m.Facet.Words(m.Kind, capabilities.Time.String)}
+	for _, t := range m.Tools {
+		made.Tools = append(made.Tools, t.Name)
+	}
+	return made
+}
+
+// again changes a resource that there is.
+func (rs Resources) again(ctx context.Context, r NewResource) (view.MadeResource, error) {
+	n := rs.agent.node
+	ref, err := rs.own(ctx, r.Name)
+	if err != nil {
+		return view.MadeResource{}, err
+	}
+	if ref.Kind != r.Made.Kind {
+		return view.MadeResource{}, parley.Refuse(parley.InvalidArgument, "%s is a %s", parley.Quoted(r.Name, 80), ref.Kind)
+	}
+	home := &Agent{node: n, id: ref.Target}
+	made, err := madeOf(ctx, home)
+	if err != nil {
+		return view.MadeResource{}, err
+	}
+	switch ref.Kind {
+	case capabilities.KindSecret:
+		if err := resource.CheckSecret(r.Secret); err != nil {
+			return view.MadeResource{}, err
+		}
+		err = n.resources.keepSecret(ref.Target, r.Secret)
+	case capabilities.KindTool:
+		if made.Tools, err = resource.ToolsOf(ctx, &made); err == nil {
+			err = home.do(ctx, mailbox.RenewResource{By: rs.agent.id, Tools: made.Tools})
+		}
+	default:
+		err = parley.Refuse(parley.InvalidArgument, "a %s is not made again: make another, under another name", ref.Kind)
+	}
+	return madeResource(ref.Target, r.Name, &made), err
+}
+
+func madeOf(ctx context.Context, home *Agent) (events.ResourceMade, error) {
+	made, err := query(ctx, home, func(s *mailbox.State, _ capabilities.Time) (*events.ResourceMade, error) {
+		return s.Resource.Made(), nil
+	})
+	if err == nil && made == nil {
+		err = parley.Refuse(parley.NotPermitted, "this is no resource")
+	}
+	if err != nil {
+		return events.ResourceMade{}, err
+	}
+	return *made, nil
+}
+
+// own returns the resource that the host has made under a name.
+func (rs Resources) own(ctx context.Context, name string) (capabilities.Ref, error) {
+	ref, err := rs.held(ctx, name)
+	if err == nil && (ref.Target.Node != rs.agent.node.id || !ref.Grant.IsZero()) {
+		err = parley.Refuse(parley.NotPermitted, "%s was given to you: it is for who has made it", parley.Quoted(name, 80))
+	}
+	return ref, err
+}
+
+// held returns the reference by which the agent holds a resource.
+func (rs Resources) held(ctx context.Context, name string) (capabilities.Ref, error) {
+	return query(ctx, rs.agent, func(s *mailbox.State, now capabilities.Time) (capabilities.Ref, error) {
+		return s.Namespace().ResourceAt(name, now)
+	})
+}
+
+// End ends a resource that the host has made, with all grants of it, and frees its name.
+func (rs Resources) End(ctx context.Context, name string) error {
+	n := rs.agent.node
+	ref, err := rs.own(ctx, name)
+	if err != nil {
+		return err
+	}
+	home := &Agent{node: n, id: ref.Target}
+	made, err := madeOf(ctx, home)
+	if err != nil {
+		return err
+	}
+	if err := home.do(ctx, mailbox.EndResource{By: rs.agent.id}); err != nil {
+		return err
+	}
+	if err := errors.Join(n.resources.kinds[ref.Kind].Revoke(resource.Resource{ID: ref.Target, Made: &made}), n.resources.dropSecret(ref.Target)); err != nil {
+		return err
+	}
+	return rs.agent.Names().Remove(ctx, name)
+}
+
+// createResource makes a resource in the same commit as its name.
+type createResource struct{ command mailbox.MakeResource }
+
+func (m createResource) handle(b *mailboxActor) (none, error) {
+	now := b.node.now()
+	evs, err := b.propose(m.command, now)
+	if err != nil {
+		return none{}, err
+	}
+	child, genesis := mailbox.New(m.command.Resource), m.command.Genesis(b.state, now)
+	section, err := firstSection(child, now, genesis...)
+	if err != nil {
+		return none{}, err
+	}
+	for _, e := range genesis {
+		if err := child.Apply(events.Recorded{At: now, Event: e}); err != nil {
+			return none{}, err
+		}
+	}
+	status := statusOf(child)
+	section.Summary, section.Note = child.Summary(), noteOf(status, b.node.host, false, child.Files.Any())
+	if err := b.commit(now, evs, section); err != nil {
+		return none{}, err
+	}
+	b.node.accounts.put(child)
+	b.node.registry.register(child, b.last)
+	return none{}, nil
+}
+
+func (rs *resources) secretFile(id capabilities.ID) string {
+	return filepath.Join(rs.node.o.Folder, secretsFolder, id.ULID.String())
+}
+
+// keepSecret keeps a value sealed beside the log.
+func (rs *resources) keepSecret(id capabilities.ID, value string) (err error) {
+	sealed, err := rs.node.secrets.Seal(capabilities.String(value))
+	if err != nil {
+		return err
+	}
+	data, _ := sealed.AsSealed()
+	name := rs.secretFile(id)
+	folder := filepath.Dir(name)
+	defer func() {
+		if err != nil { // without the path of the folder
+			reason := error(syscall.EIO)
+			if why, ok := errors.AsType[syscall.Errno](err); ok {
+				reason = why
+			}
+			err = parley.Refuse(parley.ReadOnly, "the secret cannot be kept: %v", reason)
+		}
+	}()
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	if err := persistence.SyncFolder(rs.node.o.Folder); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(folder, "new-") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the error is what went wrong before
+		return err
+	}
+	return persistence.SyncFolder(folder) // else a resource that was acknowledged could lack its secret after a power cut
+}
+
+func (rs *resources) dropSecret(id capabilities.ID) error {
+	if err := os.Remove(rs.secretFile(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return parley.Refuse(parley.ReadOnly, "the secret cannot be removed: %v", errors.Unwrap(err))
+	}
+	return nil
+}
+
+func (rs *resources) openSecret(id capabilities.ID) (string, error) {
+	data, err := os.ReadFile(rs.secretFile(id))
+	if err != nil {
+		return "", parley.Refuse(parley.NoSuchFile, "the secret is not on this machine").WithHint("its host gives it again: parley make secret NAME --again")
+	}
+	v, err := rs.node.secrets.Open(capabilities.Sealed(data))
+	if err != nil {
+		return "", err
+	}
+	text, _ := v.AsString()
+	return text, nil
+}
+
+// resource returns a resource as its kind sees it.
+func (rs *resources) resource(id capabilities.ID, made *events.ResourceMade) resource.Resource {
+	return resource.Resource{
+		ID: id, Made: made, Secret: func() (string, error) { return rs.openSecret(id) },
+		Content: func(ctx context.Context, offset int64) ([]byte, int64, error) {
+			b, err := hex.DecodeString(made.File.Digest)
+			if err != nil || len(b) != len(persistence.FileDigest{}) {
+				return nil, 0, parley.Refuse(parley.NoSuchFile, "the file has no digest")
+			}
+			sum := persistence.FileDigest(b)
+			return rs.node.journal.FileAt(ctx, sum, offset)
+		},
+	}
+}
+
+// Used is a request to use a resource. Without a Verb nothing is used: what the agent holds is described. With Use it goes on with
+// a use that has begun, and begins none. With a Key of the agent's own, the same call again is the same use. Wait bounds the time
+// until it returns; a use that has not ended by then goes on.
+type Used struct {
+	Name  string
+	Verb  string
+	Input map[string]capabilities.Value
+	Key   string
+	Use   capabilities.ID
+	Wait  time.Duration
+}
+
+// use is a use as it comes to the resource's home.
+type use struct {
+	Used
+	by       capabilities.ID
+	resource capabilities.ID
+	grant    capabilities.ID
+	facet    capabilities.Facet
+	again    bool // begins nothing
+}
+
+// Use uses a resource that the agent holds.
+func (rs Resources) Use(ctx context.Context, r Used) (view.Use, error) {
+	n := rs.agent.node
+	ref, err := rs.held(ctx, r.Name)
+	if err != nil {
+		return view.Use{}, err
+	}
+	u := use{Used: r, by: rs.agent.id, resource: ref.Target, grant: ref.Grant, facet: ref.Facet, again: !r.Use.IsZero()}
+	if u.Use.IsZero() {
+		u.Use = n.newID()
+	}
+	if ref.Target.Node != n.id {
+		return rs.useElsewhere(ctx, u)
+	}
+	return n.resources.use(ctx, u)
+}
+
+// use does a use of a resource of this node, or returns how it is.
+func (rs *resources) use(ctx context.Context, u use) (view.Use, error) {
+	home := &Agent{node: rs.node, id: u.resource}
+	made, err := madeOf(ctx, home)
+	if err != nil {
+		return view.Use{}, err
+	}
+	kind := rs.kinds[made.Kind]
+	if u.Verb == "" {
+		return rs.describe(ctx, home, kind, &made, u)
+	}
+	c, err := kind.Read(rs.resource(u.resource, &made), u.Verb, u.Input)
+	if err != nil {
+		return view.Use{}, err
+	}
+	digest := sha256.New()
+	_, _ = digest.Write([]byte(u.Verb + "\x00")) // a hash never fails
+	_, _ = digest.Write(capabilities.Record(u.Input).AppendMsgpack(nil))
+	now, err := call(ctx, home, beginUse{
+		mailbox.BeginUse{Use: u.Use, By: u.by, Grant: u.grant, Facet: u.facet, Action: c.Action, Words: c.Words, Digest: digest.Sum(nil), Key: u.Key}, u.Verb, c, u.again,
+	})
+	if err != nil {
+		return view.Use{}, err
+	}
+	return rs.await(ctx, now, u.Wait)
+}
+
+// describe returns what a holder has of a resource.
+func (rs *resources) describe(ctx context.Context, home *Agent, kind resource.Kind, made *events.ResourceMade, u use) (view.Use, error) {
+	h, err := query(ctx, home, func(s *mailbox.State, now capabilities.Time) (*view.Holding, error) {
+		all, _, ask, err := mailbox.BeginUse{By: u.by, Grant: u.grant, Facet: u.facet}.Limits(s)
+		if err != nil {
+			return nil, err
+		}
+		all.Ask = !ask.IsZero()
+		return &view.Holding{Resource: u.resource, Kind: made.Kind, Facet: all, Words: all.Words(made.Kind, capabilities.Time.String), Used: s.Resource.Used(u.grant), Verbs: []view.Verb{}}, nil
+	})
+	if err != nil {
+		return view.Use{}, err
+	}
+	for _, v := range kind.Describe(rs.resource(u.resource, made), h.Facet) {
+		verb := view.Verb{Name: v.Name, Words: v.Words, Takes: []view.Take{}, Needs: v.Needs}
+		for _, t := range v.Takes {
+			verb.Takes = append(verb.Takes, view.Take(t))
+		}
+		h.Verbs = append(h.Verbs, verb)
+	}
+	return view.Use{Holds: h}, nil
+}
+
+// beginUse charges a use, and has it go out when that is on disk. For a use that there is, it returns how that is.
+type beginUse struct {
+	command mailbox.BeginUse
+	verb    string
+	call    resource.Call
+	again   bool
+}
+
+// usedNow is a use as its home has it.
+type usedNow struct {
+	mailbox.ResourceUse
+	open *openUse // nil for one that has ended
+}
+
+func (m beginUse) handle(b *mailboxActor) (usedNow, error) {
+	rs := b.node.resources
+	if m.again && b.state.Resource.FindUse(m.command.Use, m.command.By, m.command.Key) == nil {
+		return usedNow{}, parley.Refuse(parley.UnknownName, "there is no use %s: it has not begun, or is forgotten", m.command.Use)
+	}
+	if _, err := b.decide(m.command); err != nil {
+		return usedNow{}, err
+	}
+	u := b.state.Resource.FindUse(m.command.Use, m.command.By, m.command.Key)
+	if u.Ended != nil {
+		return usedNow{ResourceUse: *u}, nil
+	}
+	limits, _, _, err := m.command.Limits(b.state)
+	if err != nil {
+		return usedNow{}, err
+	}
+	o, first := rs.enter(u.Begun.Use, &openUse{resource: b.reg.id, call: m.call, verb: m.verb, facet: limits, done: make(chan struct{}), out: u.IsOut()})
+	if first { // else it is under way, or asked, in this process
+		begun := *u
+		b.release(func(lost error) {
+			if lost != nil {
+				rs.end(begun.Begun.Use, o, view.Use{}, lost)
+				return
+			}
+			if !rs.node.run(func() { rs.begin(begun, o) }) {
+				rs.end(begun.Begun.Use, o, view.Use{}, errClosing())
+			}
+		})
+	}
+	return usedNow{*u, o}, nil
+}
+
+// enter adds an open use, if there is none with this ID.
+func (rs *resources) enter(id capabilities.ID, o *openUse) (_ *openUse, first bool) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if known := rs.open[id]; known != nil {
+		return known, false
+	}
+	rs.open[id] = o
+	return o, true
+}
+
+// end ends an open use for this process.
+func (rs *resources) end(id capabilities.ID, o *openUse, final view.Use, err error) {
+	rs.mu.Lock()
+	delete(rs.open, id)
+	if err == nil {
+		rs.results[id] = final
+		if rs.order = append(rs.order, id); len(rs.order) > keptResults {
+			delete(rs.results, rs.order[0])
+			rs.order = rs.order[1:]
+		}
+	}
+	rs.mu.Unlock()
+	o.final, o.err = final, err
+	close(o.done)
+}
+
+// begin has a use go out, or first asks whoever decides on it.
+func (rs *resources) begin(u mailbox.ResourceUse, o *openUse) {
+	if u.IsOut() {
+		rs.goOut(u.Begun.Use, o)
+		return
+	}
+	home := &Agent{node: rs.node, id: o.resource}
+	form, allowed, err := rs.askFor(u, o, home)
+	if rs.node.life.Err() != nil {
+		rs.end(u.Begun.Use, o, view.Use{}, errClosing())
+		return
+	}
+	if err != nil || !allowed {
+		rs.record(u.Begun.Use, o, mailbox.EndUse{Use: u.Begun.Use, How: events.UseDenied, Err: denial(err)})
+		return
+	}
+	out, err := call(rs.node.life, home, allowUse{mailbox.AllowUse{Use: u.Begun.Use, Form: form}})
+	switch {
+	case err != nil:
+		rs.end(u.Begun.Use, o, view.Use{}, err)
+	case out.Ended != nil: // the reference was revoked meanwhile
+		rs.end(u.Begun.Use, o, rs.shown(out, capabilities.Null()), nil)
+	default:
+		rs.goOut(u.Begun.Use, o)
+	}
+}
+
+// denial returns the error of a use that was denied.
+func denial(err error) *parley.Error {
+	if err == nil {
+		return parley.Refuse(parley.Declined, "who gave the reference has denied this use")
+	}
+	return parley.AsError(err)
+}
+
+// askFor asks whoever gave the reference about a use, in an approval with all of it. A use that is asked about again, after a new start, is
+// in the same one.
+func (rs *resources) askFor(u mailbox.ResourceUse, o *openUse, home *Agent) (form capabilities.ID, allowed bool, err error) {
+	ctx := rs.node.life
+	input, err := json.Marshal(map[string]capabilities.Value{"verb": capabilities.String(o.verb), "input": capabilities.Record(o.call.Input)})
+	if err != nil {
+		return form, false, err
+	}
+	giver := &Agent{node: rs.node, id: u.Begun.Ask}
+	type names struct{ resource, user string }
+	known, err := query(ctx, giver, func(s *mailbox.State, _ capabilities.Time) (n names, err error) {
+		if n.resource, err = s.Names.Of(o.resource); err == nil {
+			n.user, err = s.Names.Of(u.Begun.By)
+		}
+		return n, err
+	})
+	if err != nil {
+		return form, false, err
+	}
+	if known.user == "" {
+		known.user = u.Begun.By.String()
+	}
+	asked, err := home.Approve(ctx, mailbox.RequestApproval{
+		Permission: parley.Permission{Tool: "use " + known.resource, Input: string(input), Reason: parley.Shown(u.Begun.Words, 1000), Part: parley.Shown(known.user, 150)},
+		To:         u.Begun.Ask.String(), Key: "use " + u.Begun.Use.ULID.String(), Each: true,
+	})
+	if err != nil {
+		return form, false, err
+	}
+	rs.mu.Lock()
+	o.form = asked.Form
+	rs.mu.Unlock()
+	allowed, outcome, err := home.AwaitApproval(ctx, capabilities.FormID(asked.Form))
+	if _, reason := mailbox.ReadDecision(outcome.Values); err == nil && !allowed && cmp.Or(reason, outcome.Note) != "" {
+		err = parley.Refuse(parley.Declined, "who gave the reference has denied this use: %s", parley.Shown(cmp.Or(reason, outcome.Note), 1000))
+	}
+	return asked.Form, allowed, err
+}
+
+// allowUse has a use go out that was asked about.
+type allowUse struct{ command mailbox.AllowUse }
+
+func (m allowUse) handle(b *mailboxActor) (mailbox.ResourceUse, error) {
+	if _, err := b.decide(m.command); err != nil {
+		return mailbox.ResourceUse{}, err
+	}
+	for _, u := range b.state.Resource.Uses() {
+		if u.Begun.Use == m.command.Use {
+			if u.IsOut() {
+				b.node.resources.out(m.command.Use)
+			}
+			return u, nil
+		}
+	}
+	return mailbox.ResourceUse{}, parley.Refuse(parley.UnknownName, "there is no use %s", m.command.Use)
+}
+
+func (rs *resources) out(use capabilities.ID) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if o := rs.open[use]; o != nil {
+		o.out = true
+	}
+}
+
+// goOut does a use, and records how it ended.
+func (rs *resources) goOut(id capabilities.ID, o *openUse) {
+	made, err := madeOf(rs.node.life, &Agent{node: rs.node, id: o.resource})
+	var result capabilities.Value
+	if err == nil {
+		result, err = rs.invoke(o, &made)
+	}
+	if rs.node.life.Err() != nil { // it is unknown how far it went
+		rs.end(id, o, view.Use{}, errClosing())
+		return
+	}
+	end := mailbox.EndUse{Use: id, How: events.UseDone, Result: result}
+	if err != nil {
+		if parley.CodeOf(err) == parley.Internal {
+			rs.node.log.Error("a use failed", "resource", o.resource.String(), "use", id.String(), "error", err)
+		}
+		end = mailbox.EndUse{Use: id, How: events.UseFailed, Err: parley.AsError(err)}
+	}
+	rs.record(id, o, end)
+}
+
+// invoke does a use. What goes wrong in it is a failure of the use, and not of the node.
+func (rs *resources) invoke(o *openUse, made *events.ResourceMade) (_ capabilities.Value, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("use of a %s: %v", made.Kind, p)
+		}
+	}()
+	return rs.kinds[made.Kind].Invoke(rs.node.life, rs.resource(o.resource, made), o.call, o.facet)
+}
+
+// record records how a use ended, and ends it.
+func (rs *resources) record(id capabilities.ID, o *openUse, c mailbox.EndUse) {
+	u, err := call(rs.node.life, &Agent{node: rs.node, id: o.resource}, endUse{c})
+	if err != nil {
+		rs.end(id, o, view.Use{}, err)
+		return
+	}
+	final := rs.shown(u, c.Result)
+	if c.Err != nil {
+		final.Error = c.Err
+	}
+	rs.end(id, o, final, nil)
+}
+
+type endUse struct{ command mailbox.EndUse }
+
+func (m endUse) handle(b *mailboxActor) (mailbox.ResourceUse, error) {
+	if _, err := b.decide(m.command); err != nil {
+		return mailbox.ResourceUse{}, err
+	}
+	for _, u := range b.state.Resource.Uses() {
+		if u.Begun.Use == m.command.Use {
+			return u, nil
+		}
+	}
+	return mailbox.ResourceUse{}, parley.Refuse(parley.UnknownName, "there is no use %s", m.command.Use)
+}
+
+// await returns a use when it has ended, or as it is after a time.
+func (rs *resources) await(ctx context.Context, now usedNow, wait time.Duration) (view.Use, error) {
+	id := now.Begun.Use
+	if now.open == nil {
+		rs.mu.Lock()
+		final, known := rs.results[id]
+		rs.mu.Unlock()
+		if known {
+			return final, nil
+		}
+		return rs.shown(now.ResourceUse, now.Ended.Result), nil
+	}
+	after := time.NewTimer(wait)
+	defer after.Stop()
+	select {
+	case <-now.open.done:
+		if now.open.err != nil {
+			return view.Use{}, now.open.err
+		}
+		return now.open.final, nil
+	case <-after.C:
+	case <-ctx.Done():
+		return view.Use{}, errEnded(ctx, rs.node)
+	}
+	shown := rs.shown(now.ResourceUse, capabilities.Null())
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if shown.Form = now.open.form; now.open.out {
+		shown.State = view.UseBegun
+	}
+	return shown, nil
+}
+
+// shown returns a use as its holder sees it.
+func (rs *resources) shown(u mailbox.ResourceUse, result capabilities.Value) view.Use {
+	shown := view.Use{Use: u.Begun.Use, Words: u.Begun.Words, State: view.UseBegun, Result: result}
+	e := u.Ended
+	if e == nil {
+		if u.IsAsked() {
+			shown.State = view.UseAsked
+		}
+		return shown
+	}
+	shown.State = string(e.How)
+	switch {
+	case e.How == events.UseUnknown:
+		shown.Error = parley.Refuse(parley.Internal, "the node ended while the use was under way: it may have had its effect or not").
+			WithHint("it is charged and not repeated; look at what it was about, and use again if that is needed")
+	case e.How != events.UseDone:
+		shown.Error = parley.Refuse(parley.Code(e.Code), "%s", e.Text)
+	}
+	return shown
+}
+
+// loseUses ends as unknown the uses that went out, and that are not under way in this process: it has begun since then, or could not
+// record how they ended.
+func loseUses(b *mailboxActor) {
+	if b.state.Resource.Made() == nil || b.node.journal.Err() != nil {
+		return
+	}
+	if _, err := b.decide(mailbox.LoseUses{IsKnown: b.node.resources.knows}); err != nil {
+		b.node.log.Warn("uses are not ended", "mailbox", b.reg.id.String(), "error", err)
+	}
+}
+
+// useElsewhere uses a resource of another node. What is sent there again begins nothing.
+func (rs Resources) useElsewhere(ctx context.Context, u use) (view.Use, error) {
+	n := rs.agent.node
+	until := time.Now().Add(u.Wait)
+	p := peers.UsePacket{
+		Use: u.Use.ULID, By: u.by.ULID, Resource: u.resource.ULID, Grant: u.grant, Facet: u.facet, Verb: u.Verb, Input: capabilities.Record(u.Input), Key: u.Key, Again: u.again,
+	}
+	for sent := false; ; sent = true {
+		left := time.Until(until)
+		p.WaitMs = uint32(max(0, min(left, longestUseWait)).Milliseconds())
+		body, err := n.peers.Use(ctx, u.resource.Node, p)
+		switch code := parley.CodeOf(err); {
+		case ctx.Err() != nil:
+			return view.Use{}, errEnded(ctx, n)
+		case err == nil:
+			var got view.Use
+			if err := json.Unmarshal(body, &got); err != nil || got.Result.Has(capabilities.Value.IsRef) {
+				return view.Use{}, parley.Refuse(parley.NodeUnreachable, "node %s answers what is no use", u.resource.Node)
+			}
+			if got.HasEnded() || got.Holds != nil || left <= longestUseWait {
+				return got, nil
+			}
+			p.Again, p.Use = true, got.Use.ULID // of a key that was used before, it is another
+		case code == parley.NodeUnreachable && left > fetchAgain && u.Verb != "":
+			p.Again = true
+			select {
+			case <-time.After(fetchAgain):
+			case <-ctx.Done():
+				return view.Use{}, errEnded(ctx, n)
+			}
+		case code == parley.UnknownName && p.Again && !u.again && sent:
+			return view.Use{}, parley.Refuse(parley.NodeUnreachable, "node %s could not be reached, and the use has not begun", u.resource.Node)
+		default:
+			return view.Use{}, err
+		}
+	}
+}
+
+// ServeUse implements peers.Node.
+func (n peerNode) ServeUse(ctx context.Context, node capabilities.NodeID, p peers.UsePacket) ([]byte, error) {
+	rs := n.resources
+	if !rs.serve(node, 1) {
+		return nil, parley.Refuse(parley.RateLimited, "%d uses are being served for the node", usesOfOneNode)
+	}
+	defer rs.serve(node, -1)
+	id := func(u ulid.ULID, of capabilities.NodeID) capabilities.ID { return capabilities.ID{ULID: u, Node: of} }
+	input, ok := p.Input.AsRecord()
+	if !ok || p.Grant.IsZero() {
+		return nil, parley.Refuse(parley.InvalidArgument, "the use is malformed")
+	}
+	if _, there := n.journal.Mailbox(id(p.Resource, n.id)); !there {
+		return nil, parley.Refuse(parley.NotPermitted, "there is no such resource")
+	}
+	got, err := rs.use(ctx, use{
+		Used: Used{Verb: p.Verb, Input: input, Key: p.Key, Use: id(p.Use, node), Wait: min(time.Duration(p.WaitMs)*time.Millisecond, longestUseWait)},
+		by:   id(p.By, node), resource: id(p.Resource, n.id), grant: p.Grant, facet: p.Facet, again: p.Again,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(got)
+}
+
+// serve counts the uses that are served for a node. It reports whether there may be more.
+func (rs *resources) serve(node capabilities.NodeID, more int) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if more > 0 && rs.serving[node] >= usesOfOneNode {
+		return false
+	}
+	if rs.serving[node] += more; rs.serving[node] == 0 {
+		delete(rs.serving, node)
+	}
+	return true
+}
+
+// longestRevoke is how long a revocation waits for the home of a resource on another node.
+const longestRevoke = 10 * time.Second
+
+// revokeAtHome returns when the home of a resource knows that a grant of it was revoked: no use follows then.
+func revokeAtHome(ctx context.Context, a *Agent, grant capabilities.ID) error {
+	n := a.node
+	g, err := query(ctx, a, func(s *mailbox.State, _ capabilities.Time) (capabilities.Grant, error) {
+		return s.Grants.Grant(grant), nil
+	})
+	if err != nil || !g.Kind.IsResource() {
+		return err
+	}
+	if g.Target.Node == n.id {
+		return (&Agent{node: n, id: g.Target}).do(ctx, mailbox.RecordRevocation{Grant: grant, By: a.id, Date: g.Revoked})
+	}
+	ctx, cancel := context.WithTimeout(ctx, longestRevoke)
+	defer cancel()
+	acked := make(chan error, 1)
+	defer n.remoteAcks.drop(n.remoteAcks.wait(formKey{a.id, grant}, acked))
+	waits, err := query(ctx, a, func(s *mailbox.State, _ capabilities.Time) (bool, error) {
+		for _, p := range s.Outbox.Items() {
+			if p.Kind == events.OutboxRevocation && p.Subject == grant && p.To == g.Target {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	if err != nil || !waits {
+		return err
+	}
+	select {
+	case err := <-acked:
+		return err
+	case <-ctx.Done():
+		return parley.Refuse(parley.NodeUnreachable, "the grant is revoked here, but node %s does not know it yet: until then it may be used", g.Target.Node).
+			WithHint("the revocation goes there as soon as the node can be reached; the same command again waits for it")
+	}
+}

@@ -1,0 +1,64 @@
+package view
+
+import (
+	"parley"
+	"parley/capabilities"
+)
+
+// The states of a use.
+const (
+	UseAsked   = "asked" // who gave the reference decides on it
+	UseBegun   = "begun"
+	UseDone    = "done"
+	UseFailed  = "failed"
+	UseDenied  = "denied"
+	UseUnknown = "unknown" // the node ended while it was under way: it may have had its effect or not, and is not repeated
+)
+
+// Use is a use of a resource. It is charged before it goes out, and a use that failed or is unknown stays charged. What stands in Result
+// and in the text of the error was written by others.
+type Use struct {
+	Use    capabilities.ID    `json:"use,omitzero"`
+	State  string             `json:"state,omitempty"`
+	Words  string             `json:"words,omitempty"` // what it does
+	Form   capabilities.ID    `json:"form,omitzero"`   // in which it is decided on, at the resource's home
+	Result capabilities.Value `json:"result"`          // of one that is done; null if it is not known any more
+	Error  *parley.Error      `json:"error,omitempty"` // of one that failed, was denied or is unknown
+	Holds  *Holding           `json:"holds,omitempty"` // for a request without a verb alone
+}
+
+// HasEnded reports whether the use has ended.
+func (u *Use) HasEnded() bool { return u.State != UseAsked && u.State != UseBegun && u.State != "" }
+
+// Holding is what an agent holds of a resource.
+type Holding struct {
+	Resource capabilities.ID    `json:"resource"`
+	Kind     capabilities.Kind  `json:"kind"`
+	Facet    capabilities.Facet `json:"facet,omitzero"`
+	Words    string             `json:"words"` // all that it permits, in one line
+	Used     uint32             `json:"used"`  // how often its grant was used; of the host, all of them
+	Verbs    []Verb             `json:"verbs"`
+}
+
+// Verb is something that can be done with a resource.
+type Verb struct {
+	Name  string `json:"name"`
+	Words string `json:"words"`
+	Takes []Take `json:"takes"` // its input, what it needs first
+	Needs int    `json:"needs"` // of these
+}
+
+// Take is a member of a verb's input.
+type Take struct {
+	Name string `json:"name"`
+	Type string `json:"type"` // text, number, record, or content: a text, or bytes
+}
+
+// MadeResource is a resource that a host has made.
+type MadeResource struct {
+	Resource capabilities.ID   `json:"resource"`
+	Name     string            `json:"name"`
+	Kind     capabilities.Kind `json:"kind"`
+	Words    string            `json:"words"`           // all that it permits, in one line
+	Tools    []string          `json:"tools,omitempty"` // that it has
+}

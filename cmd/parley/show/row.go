@@ -1,0 +1,129 @@
+package show
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/cmd/parley/terminal"
+	"parley/gateway/call/risk"
+	"parley/gateway/queue"
+)
+
+// NameFunc returns the name of an agent, with the reader's own name for it. It is not yet safe to print.
+type NameFunc func(id capabilities.ID, pet string) string
+
+// Widths of the parts of a row, in cells.
+const (
+	minName = 10
+	maxName = 22
+	minWhat = 12
+)
+
+// Row returns what waits in one row of the queue as one line of a terminal: who asks, what is asked, what is risky, and since
+// when. Of what is asked the risky end stays. Same are the messages of the row.
+func Row(same []view.Message, row queue.Row, name NameFunc, r *queue.Readings, s terminal.Screen) string {
+	e := &same[0]
+	f := r.Of(e)
+	who := ansi.Truncate(terminal.Visible(name(e.From, e.FromName)), maxName, "…")
+	who += strings.Repeat(" ", max(minName-ansi.StringWidth(who), 0))
+	first := s.Paint(terminal.Waiting, fmt.Sprintf("%d.", e.Number)) + " " + who + "  "
+	var marks []string
+	if n := len(same); n > 1 {
+		word := "alike"
+		if row.Fold == queue.Identical {
+			word = "identical"
+		}
+		marks = append(marks, s.Paint(terminal.Strong, fmt.Sprintf("%d × %s", n, word)))
+	}
+	if f != nil && f.Mark() != "" {
+		style := terminal.Waiting
+		if row.Risk == risk.High {
+			style = terminal.Wrong
+		}
+		marks = append(marks, s.Paint(style, f.Mark()))
+	}
+	if v := e.Votes; v != nil {
+		marks = append(marks, fmt.Sprintf("%d of %d", v.Have, v.Need))
+	}
+	when := strings.TrimSuffix(terminal.Ago(row.Since.Std(), s.Now), " ago")
+	if row.Section == queue.DueSoon {
+		when = s.Paint(terminal.Waiting, "due "+terminal.Ago(row.Limit.Std(), s.Now))
+	}
+	last := "  " + strings.Join(append(marks, when), " · ")
+	room := max(s.Width-ansi.StringWidth(first)-ansi.StringWidth(last), minWhat)
+	what := terminal.Visible(cmp.Or(e.Title, e.Description))
+	switch {
+	case f != nil && row.Fold == queue.Similar:
+		briefs := make([]string, len(same))
+		for i := range same {
+			briefs[i] = r.Of(&same[i]).Brief.Text()
+		}
+		before, _, _ := queue.Differences(briefs)
+		what = terminal.Visible(before) + " …"
+	case f != nil:
+		what = brief(f, room)
+	}
+	what = ansi.Truncate(what, room, "…")
+	return s.Fit(first + what + strings.Repeat(" ", max(room-ansi.StringWidth(what), 0)) + last)
+}
+
+// brief returns the second line of a call in so many cells.
+func brief(f *queue.Facts, cells int) string {
+	front, end := terminal.Visible(f.Brief.Front), terminal.Visible(f.Brief.End)
+	if end == "" {
+		return front
+	}
+	if room := cells - ansi.StringWidth(end) - 1; room >= 4 {
+		return ansi.Truncate(front, room, "…") + " " + end
+	}
+	return "… " + end
+}
+
+// Ended returns a message that does not wait as one line of a list, with the name of who sent it.
+func Ended(e view.Message, name NameFunc, s terminal.Screen) string {
+	if e.Archived == nil && !e.Sent && e.Author.IsZero() {
+		e.FromName = name(e.From, e.FromName)
+	}
+	return Message(e, s)
+}
+
+// List returns messages as lines of a terminal: what waits in the order of the queue under the headings of its sections, and
+// below that the rest in their order.
+func List(all []view.Message, name NameFunc, s terminal.Screen) (lines []string) {
+	var waiting []view.Message
+	for _, e := range all {
+		if e.AnswerNeeded && e.SnoozedUntil == 0 && !e.Dismissed {
+			waiting = append(waiting, e)
+		}
+	}
+	var readings queue.Readings
+	section := ""
+	heading := func(text string) {
+		if section != text {
+			lines, section = append(lines, s.Paint(terminal.Faint, text)), text
+		}
+	}
+	for _, row := range queue.Rank(waiting, &readings, capabilities.At(s.Now)) {
+		heading(row.Section.String())
+		same := make([]view.Message, len(row.Members))
+		for i, m := range row.Members {
+			same[i] = waiting[m]
+		}
+		lines = append(lines, Row(same, row, name, &readings, s))
+	}
+	for _, e := range all {
+		if e.AnswerNeeded && e.SnoozedUntil == 0 && !e.Dismissed {
+			continue
+		}
+		if len(waiting) > 0 {
+			heading("Earlier")
+		}
+		lines = append(lines, Ended(e, name, s))
+	}
+	return lines
+}

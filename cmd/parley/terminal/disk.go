@@ -1,0 +1,14 @@
+package terminal
+
+import (
+	"fmt"
+	"time"
+)
+
+// LongCall is the time after which a person is told what a call waits for.
+const LongCall = 2 * time.Second
+
+// SlowDisk returns the words for a disk whose flush has taken so many seconds.
+func SlowDisk(seconds int) string {
+	return fmt.Sprintf("has not finished a flush for %d s: what is written waits for it", seconds)
+}

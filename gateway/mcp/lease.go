@@ -1,0 +1,110 @@
+package mcp
+
+import (
+	"context"
+
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/gateway/api"
+	"parley/gateway/sanitize"
+)
+
+// leaseNote says in each result what a lease does.
+const leaseNote = "Editing tools of coding agents are refused what another has leased. Commands in a shell and other programs are not: for them it is a notice."
+
+// leaseResult is a lease of the agent's.
+type leaseResult struct {
+	Lease    uint64            `json:"lease"`
+	State    string            `json:"state"`
+	Until    capabilities.Time `json:"until,omitzero"`
+	Patterns []string          `json:"patterns"`
+	Behind   []uint64          `json:"behind,omitempty"`
+	Known    string            `json:"known"`
+}
+
+// askLease asks for a lease, and waits a while for one that is in the queue.
+func askLease(ctx context.Context, c *call) (any, error) {
+	var arguments struct {
+		Patterns []string `json:"patterns"`
+		TTL      int64    `json:"ttl"`
+		For      string   `json:"for"`
+		Shared   bool     `json:"shared"`
+		Team     string   `json:"team"`
+		Wait     int64    `json:"wait"`
+	}
+	if err := c.read(&arguments); err != nil {
+		return nil, err
+	}
+	request := api.LeaseRequest{
+		Patterns: arguments.Patterns, For: arguments.For, Shared: arguments.Shared, Team: arguments.Team, TTLMs: arguments.TTL * 1000, WaitMs: arguments.Wait * 1000,
+	}
+	var got view.Lease
+	if err := steadily(ctx, c.agent, "lease", request, &got); err != nil {
+		return nil, err
+	}
+	if got.State == view.LeaseWaiting {
+		wait := min(request.WaitMs, 50_000)
+		if err := steadily(ctx, c.agent, "await_lease", api.AwaitLeaseRequest{Lease: got.Lease, WaitMs: &wait}, &got); err != nil {
+			return nil, err
+		}
+	}
+	return leaseResult{got.Lease, got.State, got.Until, got.Patterns, got.Behind, leaseNote}, nil
+}
+
+// releaseLease ends a lease of the agent's.
+func releaseLease(ctx context.Context, c *call) (any, error) {
+	var arguments struct {
+		Lease uint64 `json:"lease"`
+	}
+	if err := c.read(&arguments); err != nil {
+		return nil, err
+	}
+	err := c.agent.Call(ctx, "release_lease", api.ReleaseLeaseRequest{Lease: arguments.Lease}, nil)
+	return struct {
+		Released uint64 `json:"released"`
+	}{arguments.Lease}, err
+}
+
+// listLeases lists the leases that concern the agent.
+func listLeases(ctx context.Context, c *call) (any, error) {
+	if err := c.read(&struct{}{}); err != nil {
+		return nil, err
+	}
+	var got view.Leases
+	if err := steadily(ctx, c.agent, "list_leases", api.ListLeasesRequest{}, &got); err != nil {
+		return nil, err
+	}
+	for i := range got.Leases {
+		l := &got.Leases[i]
+		l.HolderName, l.Title, l.For, l.Team = sanitize.Line(l.HolderName), sanitize.Line(l.Title), sanitize.Line(l.For), sanitize.Line(l.Team)
+		for k, p := range l.Patterns {
+			l.Patterns[k] = sanitize.Line(p)
+		}
+	}
+	return struct {
+		Leases []view.Lease `json:"leases"`
+		Known  string       `json:"known"`
+	}{got.Leases, leaseNote}, nil
+}
+
+// listTeam lists the teams that the agent is in.
+func listTeam(ctx context.Context, c *call) (any, error) {
+	var arguments struct {
+		Team string `json:"team"`
+	}
+	if err := c.read(&arguments); err != nil {
+		return nil, err
+	}
+	var got view.Teams
+	if err := steadily(ctx, c.agent, "list_teams", api.ListTeamsRequest{Team: arguments.Team}, &got); err != nil {
+		return nil, err
+	}
+	for i := range got.Teams {
+		got.Teams[i].Team = sanitize.Line(got.Teams[i].Team)
+		for k := range got.Teams[i].Members {
+			m := &got.Teams[i].Members[k]
+			m.Name, m.Title = sanitize.Line(m.Name), sanitize.Line(m.Title)
+		}
+	}
+	return got, nil
+}

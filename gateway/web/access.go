@@ -1,0 +1,80 @@
+package web
+
+import (
+	"net/http"
+
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/gateway/api"
+)
+
+// AccessPath is the address of the page of all that is allowed without asking.
+const AccessPath = "/access"
+
+// Bounds of the page of rules and access.
+const (
+	maxAccessAgents = 100 // agents whose rules it shows; the page of another agent has its own
+	maxAccessRules  = 500
+)
+
+// accessPage is the data of the page: the standing rules of all agents, and how each agent asks.
+type accessPage struct {
+	Agents []accessAgent
+	Rules  int
+	More   bool // there are agents or rules that it does not show
+	MayEnd bool // the session may end rules
+}
+
+// accessAgent is an agent with its rules.
+type accessAgent struct {
+	Name, Shown string
+	ID          capabilities.ID
+	Policy      string
+	Rules       []view.Rule
+}
+
+// PolicyText returns how the agent asks, in words.
+func (a accessAgent) PolicyText() string { return policyText(a.Policy) }
+
+// Page returns the address of the agent's own page.
+func (a accessAgent) Page() string { return AgentPath(a.Name) }
+
+// showAccess shows what is allowed without asking.
+func showAccess(p *page) error {
+	if err := p.readsOnly(); err != nil {
+		return err
+	}
+	d, err := readAccess(p)
+	if err != nil {
+		return err
+	}
+	return p.show(http.StatusOK, "access.html", layout{Title: "Rules and access", Main: d})
+}
+
+// readAccess returns the rules of the reader and, for the node's host, of its agents.
+func readAccess(p *page) (accessPage, error) {
+	d := accessPage{MayEnd: p.principal.IsHost() && p.principal.May(api.Operation{Name: "rules", Scope: api.ScopeAdmin}) == nil}
+	who, err := p.site.locals(p.ctx(), p.principal)
+	if err != nil {
+		return d, err
+	}
+	for i, l := range who {
+		if d.More = i >= maxAccessAgents || d.Rules >= maxAccessRules; d.More {
+			break
+		}
+		status, err := l.agent.Status(p.ctx())
+		if err != nil {
+			continue // it is being made or removed
+		}
+		a := accessAgent{Name: l.name, Shown: l.name, ID: l.agent.ID(), Policy: status.Policy}
+		if l.name == "" {
+			a.Shown = "You"
+		}
+		if a.Rules, err = l.agent.Rules().List(p.ctx()); err != nil {
+			return d, err
+		}
+		d.Rules += len(a.Rules)
+		d.Agents = append(d.Agents, a)
+	}
+	return d, nil
+}

@@ -1,0 +1,53 @@
+// Moves among the changes of a call, and begins comments on its lines. Comments become the reason of a denial.
+
+import { openCard } from './item.js';
+
+const isChanged = (line) => line.matches('.added, .removed');
+
+/** Returns the first lines of the runs of changed lines, and of the files. */
+function starts(card) {
+  return [...card.querySelectorAll('.block:is(.diff, .file) .line')].filter((l) => isChanged(l) ? !l.previousElementSibling || !isChanged(l.previousElementSibling) : !l.previousElementSibling);
+}
+
+/** Moves to the next change of the open call, or the one before. */
+export function stepChange(by) {
+  const card = openCard();
+  const all = card ? starts(card) : [];
+  const at = all.findIndex((l) => l.matches('.at'));
+  const to = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : at + by];
+  if (!to) return;
+  card.querySelector('.line.at')?.classList.remove('at');
+  const folded = to.closest('.long');
+  if (folded) folded.open = true;
+  to.classList.add('at');
+  to.scrollIntoView({ block: 'center' });
+}
+
+/** Begins a comment on a line: its place is put into the reason, behind what is there. */
+function comment(line) {
+  const why = openCard()?.querySelector('.bar .why');
+  const text = why?.querySelector('textarea');
+  if (!text) return;
+  const file = line.closest('.block').querySelector('.path bdi')?.textContent.split('/').pop() ?? '';
+  const place = `${file}:${line.dataset.new ?? line.dataset.old}: `;
+  why.open = true;
+  text.value = (text.value ? `${text.value.trimEnd()}\n` : '') + place;
+  text.dispatchEvent(new Event('input', { bubbles: true }));
+  text.focus();
+  text.setSelectionRange(text.value.length, text.value.length);
+}
+
+/** Has a click at the number of a line, or C at the line that N and P have moved to, begin a comment. */
+export function startChanges() {
+  document.addEventListener('click', (e) => {
+    const line = e.target.closest?.('#alone .message[data-waits] .block:is(.diff, .file) .line');
+    if (line && e.clientX - line.getBoundingClientRect().left < 80 && getSelection().isCollapsed) comment(line);
+  });
+}
+
+/** Begins a comment on the line that N and P have moved to, and reports whether there is one. */
+export function commentHere() {
+  const line = openCard()?.querySelector('[data-waits] .line.at, .line.at');
+  if (line) comment(line);
+  return Boolean(line);
+}

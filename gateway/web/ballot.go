@@ -1,0 +1,134 @@
+package web
+
+import (
+	"fmt"
+
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// ballotLine is one who was asked for a vote, and what has become of it.
+type ballotLine struct {
+	Who   party
+	You   bool
+	State string // your-turn, good, bad, waits or void
+	Words string
+	At    capabilities.Time // of the vote, or when it was asked; 0 if that is not known
+	Note  string
+}
+
+// Icon returns the icon of the line's state.
+func (b ballotLine) Icon() string {
+	return map[string]string{"your-turn": "wait", "good": "check", "bad": "x", "waits": "clock", "void": "undo"}[b.State]
+}
+
+// Ballot returns everyone of whom the reader's mailbox knows that they were asked, each once: the reader, who has voted, and whose
+// votes are to come. None for a form that needs one answer.
+func (c card) Ballot() (all []ballotLine) {
+	v := c.Votes
+	if v == nil || v.Need < 2 {
+		return nil
+	}
+	seen := map[capabilities.ID]bool{}
+	add := func(l ballotLine, id capabilities.ID) {
+		if seen[id] {
+			return
+		}
+		seen[id] = !id.IsZero()
+		all = append(all, l)
+	}
+	for _, cast := range v.Cast {
+		if c.isOwn(cast.By) {
+			add(c.castLine(cast), c.Own)
+		}
+	}
+	if !c.Sent {
+		add(c.ownLine(), c.Own)
+	}
+	for _, cast := range v.Cast {
+		add(c.castLine(cast), cast.By)
+	}
+	open := func(p view.Party, at capabilities.Time) {
+		add(ballotLine{Who: partyOf(p.ID, p.Name), State: "waits", Words: "No answer yet", At: at}, p.ID)
+	}
+	for _, p := range v.Waiting {
+		open(p, 0)
+	}
+	for _, p := range c.Chain {
+		open(p, 0)
+	}
+	for _, f := range c.ForwardedTo {
+		open(f.Party, 0)
+	}
+	if c.Route != nil {
+		for _, s := range c.Route.Steps {
+			if s.Cause == "escalated" {
+				open(view.Party{ID: s.To, Name: s.Name}, s.At)
+			}
+		}
+	}
+	return all
+}
+
+// isOwn reports whether an agent is the one that has the message.
+func (c card) isOwn(id capabilities.ID) bool { return !id.IsZero() && id == c.Own }
+
+// castLine returns the line of a vote.
+func (c card) castLine(v view.Vote) ballotLine {
+	l := ballotLine{Who: partyOf(v.By, v.ByName), You: c.isOwn(v.By), State: "good", Words: "Answered", At: v.At, Note: v.Note}
+	switch v.Outcome {
+	case events.VoteDeclined:
+		l.State, l.Words = "bad", "Declined"
+	case mailbox.Deny, mailbox.Never:
+		l.State, l.Words = "bad", "Denied"
+	case mailbox.Once, mailbox.Always:
+		l.Words = "Approved"
+	}
+	if v.Void {
+		l.State, l.Words = "void", l.Words+" the question before"
+	}
+	return l
+}
+
+// ownLine returns the reader's line before its vote is among those that were cast.
+func (c card) ownLine() ballotLine {
+	l := ballotLine{You: true, State: "waits", Words: "No answer yet"}
+	switch {
+	case c.Votes.Own == view.VoteMissed:
+		l.State, l.Words = "void", "Does not count"
+	case c.Votes.Own == view.VoteVoid:
+		l.State, l.Words = "your-turn", "The question has changed: answer again"
+	case c.Votes.Own != "":
+		l.State, l.Words = "good", "You answered"
+	case c.Waits():
+		l.State, l.Words = "your-turn", "Your turn"
+	}
+	return l
+}
+
+// VoteWords returns how many votes there are, in words.
+func (c card) VoteWords() string {
+	if c.IsApproval() {
+		return "approvals"
+	}
+	return "answered"
+}
+
+// VoteRule returns what ends the form, in words.
+func (c card) VoteRule() string {
+	if c.Votes.Veto {
+		return "One denial ends it"
+	}
+	return fmt.Sprintf("%d of those who are asked", c.Votes.Need)
+}
+
+// Meter returns, for each vote that is needed, whether there is one.
+func (c card) Meter() []bool {
+	bars := make([]bool, min(c.Votes.Need, 8))
+	for i := range bars {
+		bars[i] = uint32(i) < c.Votes.Have
+	}
+	return bars
+}

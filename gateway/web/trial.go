@@ -1,0 +1,104 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"parley/actors/view"
+	"parley/gateway/api"
+	"parley/mailbox"
+)
+
+// maxTrial is how long a page waits for rules to be tried on the past. It is drawn without that then: the index is behind, as after a
+// start.
+const maxTrial = 250 * time.Millisecond
+
+// tryRules says beside each rule that an open call offers what it would have decided of the agent's past calls. A call of high risk
+// offers none.
+func (p *page) tryRules(c *card) {
+	a := c.Approval
+	if a.Decision == nil || !a.MayRule() {
+		return
+	}
+	o, known := p.site.Backend.Operations()["try_rules"]
+	if !known || p.principal.May(o) != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(p.ctx(), maxTrial)
+	defer cancel()
+	got, err := p.site.Backend.Call(ctx, p.principal, o.Name, api.Typed{Value: api.TryRulesRequest{Acting: api.Acting{As: c.As}, FormRef: api.RefTo(c.MessageID.String())}})
+	t, ok := got.(view.Trial)
+	if err != nil || !ok || t.Behind > 0 {
+		return
+	}
+	a.tried(t)
+}
+
+// tried adds to each rule what it would have decided.
+func (a *approval) tried(t view.Trial) {
+	said := func(id string) string {
+		if i := slices.IndexFunc(t.Rules, func(r view.TriedRule) bool { return r.Offer == id }); i >= 0 {
+			return triedWords(t.Rules[i])
+		}
+		return ""
+	}
+	if a.Rule != nil { // the buttons repeat the choice without it
+		for i := range a.Rule.Choices {
+			a.Rule.Choices[i].Past = said(a.Rule.Choices[i].Value)
+		}
+		return
+	}
+	only := said(mailbox.OffersOf(&a.Permission)[0].ID)
+	for i := range a.Decision.Choices {
+		if c := &a.Decision.Choices[i]; only != "" && c.Value == mailbox.Always {
+			c.Description += " — " + only
+		}
+	}
+}
+
+// triedWords says what was decided of the past calls that a rule covers, in a few words; "" if nobody decided one. They hold for the rule that
+// allows and for the one that denies.
+func triedWords(r view.TriedRule) string {
+	switch {
+	case r.Allowed+r.Denied == 0:
+		return ""
+	case r.Covered == 1:
+		return fmt.Sprintf("1 past call: %d allowed, %d denied", r.Allowed, r.Denied)
+	}
+	return fmt.Sprintf("%d past calls: %d allowed, %d denied", r.Covered, r.Allowed, r.Denied)
+}
+
+// proposal is a rule that is proposed on the page of an agent.
+type proposal struct {
+	view.TriedRule
+	Past string // what was decided of the calls that it covers
+}
+
+// proposed returns the rules that follow from what was decided of the agent's calls. It returns none where that takes too long.
+func (p *agentRequest) proposed() (all []proposal) {
+	o, known := p.site.Backend.Operations()["propose_rules"]
+	if !known || p.principal.May(o) != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(p.ctx(), maxTrial)
+	defer cancel()
+	got, err := p.site.Backend.Call(ctx, p.principal, o.Name, api.Typed{Value: api.ProposeRulesRequest{Agent: p.data.Name}})
+	if t, ok := got.(view.Trial); ok && err == nil {
+		for _, r := range t.Rules {
+			all = append(all, proposal{r, triedWords(r)})
+		}
+	}
+	return all
+}
+
+// proposalOf returns the request that makes a proposed rule which the page's form names.
+func proposalOf(agent string, sent url.Values) (r api.MakeRuleRequest, err error) {
+	r.Agent, r.Proposal = agent, sent.Get("add")
+	if after := sent.Get("until/" + r.Proposal); after != "" {
+		r.Until, err = endAfter(after)
+	}
+	return r, err
+}

@@ -1,0 +1,2 @@
+// Package realpath tells which file a path leads to, whether it is there or not.
+package realpath
