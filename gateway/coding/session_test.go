@@ -107,6 +107,28 @@ func (f *folderTest) send(to, text string, p parley.Priority) {
 	}
 }
 
+// TestSessionsOfRenamedAddressAreTold has a session begin before and one after the address of a folder gets another name.
+func TestSessionsOfRenamedAddressAreTold(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	one, _ := f.enter("a", f.self, api.MomentStart, "startup")
+	two, name, err := f.all.Enter(t.Context(), f.address.ID(), "store", api.Register{Session: "b", Single: true, Mail: &api.MailMoment{Moment: api.MomentStart}}, runtime.Process{PID: f.self.PID, Start: "other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	titles := map[string]bool{}
+	for _, id := range []capabilities.ID{one, two} {
+		seen, err := actors.AgentOf(f.node, id).Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		titles[seen.Title] = true
+	}
+	if name != "store-2" || len(titles) != 2 {
+		t.Errorf("the second is %s, and the titles are %v", name, titles)
+	}
+}
+
 // TestSessionsBeginAndEnd takes sessions through a resume, a clear, a fork, their end and that of their process.
 func TestSessionsBeginAndEnd(t *testing.T) {
 	t.Parallel()
