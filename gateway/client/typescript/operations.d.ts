@@ -1884,6 +1884,7 @@ export interface Votes {
   need: number;
   noSelf?: boolean;
   own?: string;
+  replaced?: Party;
   veto: boolean;
   votedAs?: Party;
   waiting?: Array<Party>;
