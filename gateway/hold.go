@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/httpd"
 )
@@ -24,21 +26,23 @@ type holds struct {
 	open []*held // in the order of their beginning
 }
 
-// held is a hold. One that ended with an allowed form stays until the call has ended, where calls are counted: its end is
-// not that of an equal call which still waits.
+// held is a hold. One that ended with an allowed form stays until the call has ended: its end is not that of an equal call which
+// still waits, and the call may have been made with another input.
 type held struct {
 	api.Hold
-	gone bool // its process waits no longer
+	gone bool   // its process waits no longer
+	rule string // api.InputDigest of an input that a rule has allowed; "" for a form
 }
 
 // maxGone bounds the holds whose process has gone. A session that was killed does not say that its calls have ended.
 const maxGone = 1000
 
-// add enters a hold.
-func (h *holds) add(one *held) {
+// add enters a hold, and returns it.
+func (h *holds) add(one *held) *held {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.open = append(h.open, one)
+	return one
 }
 
 // leave notes that the process of a hold has gone. It reports whether no other process waits for the form.
@@ -85,10 +89,15 @@ func (h *holds) covered(choice api.Hold) (covered []*held) {
 }
 
 // end cancels the forms that a choice includes. Of equal calls that are counted it ends one: a call that was allowed, or
-// else one that still waits.
-func (h *holds) end(ctx context.Context, choice api.Hold) {
+// else one that still waits. It reports whether a call was made with another input than the one that was allowed.
+func (h *holds) end(ctx context.Context, choice api.Hold) (other bool) {
+	other = h.compare(ctx, choice)
 	counted := false
 	for _, one := range h.covered(choice) {
+		if one.rule != "" {
+			h.forget(one)
+			continue
+		}
 		counts := choice.Counts(one.Hold)
 		if counts && counted {
 			continue
@@ -96,6 +105,58 @@ func (h *holds) end(ctx context.Context, choice api.Hold) {
 		cancelled, allowed := h.withdraw(ctx, one.Hold, choice.Reason)
 		counted = (cancelled || allowed) && h.forget(one) && counts || counted
 	}
+	return other
+}
+
+// maxShown bounds the inputs in a message about a call, in bytes.
+const maxShown = 4000
+
+// compare reports whether a call that has ended was made with another input than the one that was allowed: hooks of others can
+// change it after Parley's has answered. The host is sent a message then.
+func (h *holds) compare(ctx context.Context, ended api.Hold) (other bool) {
+	one := h.ofUse(ended)
+	if one == nil || ended.Ran == "" {
+		return false
+	}
+	user := &toolUser{h.server, h.server.caller(ctx)}
+	var m view.Message
+	if one.rule == "" {
+		err := user.Call(ctx, "get_message", api.MessageRequest{Acting: ended.Acting, FormRef: api.RefTo(one.Form.String())}, &m)
+		if err != nil || m.Permission == nil || m.Outcome == nil || !m.Outcome.Allowed {
+			return false
+		}
+	}
+	h.forget(one) // the call has ended
+	wanted, words := one.rule, "By a rule of yours, which allowed it with another one."
+	if one.rule == "" {
+		input := cmp.Or(m.Outcome.EditedInput, m.Permission.Input)
+		wanted, words = api.InputDigest([]byte(input)), "Allowed was:\n"+parley.Cut(input, maxShown)
+	}
+	if wanted == ended.Ran {
+		return false
+	}
+	err := user.Call(ctx, "send", api.SendRequest{Acting: ended.Acting, Recipient: "@host", Post: parley.Post{
+		Header: parley.Header{Subject: "A call ran with another input than the one that was allowed", Priority: events.Urgent},
+		Text:   "It ran with:\n" + parley.Cut(ended.Input, maxShown) + "\n\n" + words + "\n\nA hook of others has changed it after the decision. parley doctor names the hooks that can.",
+		Plain:  true, Key: "ran-" + ended.Session + "-" + ended.Use,
+	}}, nil)
+	if err != nil {
+		h.server.monitor.Failed(ctx, "hold", err)
+	}
+	return true
+}
+
+// ofUse returns the hold of the very call that has ended, nil if its session has no ID for it or nobody was asked.
+func (h *holds) ofUse(ended api.Hold) *held {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at := slices.IndexFunc(h.open, func(one *held) bool {
+		return ended.Use != "" && one.Use == ended.Use && one.As == ended.As && one.Session == ended.Session && one.Part == ended.Part
+	})
+	if at < 0 {
+		return nil
+	}
+	return h.open[at]
 }
 
 // withdrawTime bounds the cancellation of a form whose holder has gone.
@@ -114,7 +175,7 @@ func (h *holds) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer account.Give(api.KindWaits, 1)
-	var hold api.Hold
+	var hold api.HeldAsk
 	err := readBody(h.server, w, r, &hold)
 	if err == nil && r.Method != http.MethodGet {
 		_, err = h.server.backend.Agent(r.Context(), h.server.caller(r.Context()), hold.As)
@@ -122,14 +183,23 @@ func (h *holds) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 		httpd.Refuse(w, err, 0)
+	case r.URL.Path == api.HeldAskPath && r.Method == http.MethodPost:
+		h.ask(w, r, hold)
+	case r.URL.Path == api.HeldAskPath:
+		w.Header().Set("Allow", "POST")
+		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "forms are asked with POST"), http.StatusMethodNotAllowed)
 	case r.Method == http.MethodGet:
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(api.Attendance{Attended: h.server.node.Attends(h.server.backend.Local().ID())}) // the client may have gone
 	case r.Method == http.MethodDelete:
-		h.end(r.Context(), hold)
-		w.WriteHeader(http.StatusNoContent)
+		if !h.end(r.Context(), hold.Hold) {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(api.CallEnded{Other: true}) // the client may have gone
 	case r.Method == http.MethodPost:
-		h.hold(w, r, hold)
+		h.hold(w, r, hold.Hold, nil)
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "forms are held with POST"), http.StatusMethodNotAllowed)
@@ -151,26 +221,78 @@ func readBody(s *Server, w http.ResponseWriter, r *http.Request, into any) error
 	return nil
 }
 
-// hold blocks until the client goes away, and cancels the form then. A node that stops leaves the form open.
-func (h *holds) hold(w http.ResponseWriter, r *http.Request, hold api.Hold) {
-	one := &held{Hold: hold}
-	h.add(one)
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Time{})
-	_ = control.SetWriteDeadline(time.Time{})
+// ask asks, responds, and holds the form that is open then.
+func (h *holds) ask(w http.ResponseWriter, r *http.Request, a api.HeldAsk) {
+	endless(w) // the deadline of the body would end the request, and the form with it, where the disk is slow
+	asked, err := h.asked(r.Context(), a)
+	if err != nil {
+		httpd.Refuse(w, err, 0)
+		return
+	}
+	var first bytes.Buffer
+	if err := httpd.Encode(&first, asked); err != nil {
+		h.server.fail(w, r, "hold", err)
+		return
+	}
+	if asked.Decided && asked.Allowed && a.Use != "" {
+		h.leave(h.add(&held{Hold: a.Hold, rule: api.InputDigest(a.Approval.Input)}))
+	}
+	if asked.Form.IsZero() || asked.Outcome != nil {
+		h.server.respond(w, first.Bytes())
+		return
+	}
+	a.Form = asked.Form
+	h.hold(w, r, a.Hold, first.Bytes())
+}
+
+// asked performs what a hold asks. It goes on when the client goes away: the form may be on its way to the disk, and is withdrawn
+// by its ID then.
+func (h *holds) asked(ctx context.Context, a api.HeldAsk) (asked view.Permitted, err error) {
+	user := &toolUser{h.server, h.server.caller(ctx)}
+	if err := user.principal.Account().Pace(); err != nil {
+		return asked, err
+	}
+	ctx, cancel := api.UntilStopping(context.WithoutCancel(ctx), h.server.draining)
+	defer cancel()
+	switch {
+	case (a.Approval == nil) == (a.Question == nil):
+		return asked, parley.Refuse(parley.InvalidArgument, "either an approval or a question is asked")
+	case a.Approval != nil:
+		err = user.Call(ctx, "approve", *a.Approval, &asked)
+	default:
+		err = user.Call(ctx, "form", *a.Question, &asked.Asked)
+	}
+	return asked, err
+}
+
+// hold responds with first and blocks until the client goes away, and cancels the form then. A node that stops leaves the form open.
+func (h *holds) hold(w http.ResponseWriter, r *http.Request, hold api.Hold, first []byte) {
+	one := h.add(&held{Hold: hold})
+	endless(w)
+	if first != nil {
+		w.Header().Set("Content-Type", "application/json")
+	}
 	w.WriteHeader(http.StatusOK)
-	_ = control.Flush() // a client that has gone away is noticed below
+	_, _ = w.Write(first)
+	_ = http.NewResponseController(w).Flush() // a client that has gone away is noticed below
 	ctx, cancel := api.UntilStopping(r.Context(), h.server.draining)
 	defer cancel()
 	<-ctx.Done()
 	last := h.leave(one)
 	if last && h.server.draining.Err() == nil {
 		_, allowed := h.withdraw(context.WithoutCancel(r.Context()), hold, hold.Reason)
-		if allowed && hold.Call != "" && hold.Use == "" {
+		if allowed && hold.Call != "" {
 			return
 		}
 	}
 	h.forget(one)
+}
+
+// endless takes the deadlines from a request that lasts.
+func endless(w http.ResponseWriter) {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Time{})
+	_ = control.SetWriteDeadline(time.Time{})
 }
 
 // withdraw cancels the form of a hold. One that has ended already stays as it is: allowed says that its call may be made.

@@ -3,8 +3,10 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -189,6 +191,87 @@ func TestEqualCallsEndOneByOne(t *testing.T) {
 	open(map[capabilities.ID]bool{fifth: true})
 	end("y")
 	open(map[capabilities.ID]bool{fifth: false})
+}
+
+// TestCallsThatRanOtherwiseAreTold ends calls that were allowed, with the input that was allowed and with another.
+func TestCallsThatRanOtherwiseAreTold(t *testing.T) {
+	t.Parallel()
+	node, s := openServer(t)
+	fae, err := node.Host().Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: "fae"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &holdTest{t, node, s, fae}
+	user := &toolUser{s, s.backend.Local()}
+	host := func(operation string, request, response any) {
+		t.Helper()
+		if err := user.Call(t.Context(), operation, request, response); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const input = `{"a":1,"b":"é"}`
+	number, told := 0, 0
+	for _, test := range []struct {
+		name     string
+		decision string
+		edited   string // the input that is allowed in place of the one shown
+		ran      string
+		other    bool
+	}{
+		{"as it was shown", "once", "", input, false},
+		{"in another order", "once", "", `{"b": "\u00e9", "a": 1}`, false},
+		{"with another input", "once", "", `{"a":2,"b":"é"}`, true},
+		{"as it was edited", "once", `{"a":3}`, `{"a": 3}`, false},
+		{"as it was before it was edited", "once", `{"a":3}`, input, true},
+		{"after a denial", "deny", "", `{"a":2}`, false},
+		{"by what is always allowed", "always", "", input, false},
+		{"by the rule", "", "", input, false},
+		{"by the rule with another input", "", "", `{"a":2}`, true},
+	} {
+		number++
+		hold := api.Hold{Acting: api.Acting{As: "fae"}, Session: "a", Call: "1", Use: fmt.Sprintf("use-%d", number)}
+		ask := api.ApproveRequest{Acting: hold.Acting, Approval: parley.Approval{Tool: "T", Input: json.RawMessage(input), Folder: "/w", Editable: true}}
+		if test.decision == "" {
+			body, err := json.Marshal(api.HeldAsk{Hold: hold, Approval: &ask})
+			if err != nil {
+				t.Fatal(err)
+			}
+			gone, cancel := context.WithCancel(t.Context())
+			cancel() // a form would be withdrawn at once
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, httptest.NewRequestWithContext(gone, http.MethodPost, api.HeldAskPath, strings.NewReader(string(body))))
+			if !strings.Contains(w.Body.String(), `"decided":true`) {
+				t.Fatalf("%s: %s", test.name, w.Body)
+			}
+		} else {
+			var asked view.Permitted
+			host("approve", ask, &asked)
+			hold.Form = asked.Form
+			release := h.hold(hold)
+			values := map[string]capabilities.Value{"decision": capabilities.String(test.decision)}
+			if test.edited != "" {
+				values["input"] = capabilities.String(test.edited)
+			}
+			host("respond_form", api.RespondFormRequest{FormRef: api.RefTo(asked.Form.String()), Answer: parley.Answer{Values: values}}, nil)
+			release()
+		}
+		ended := hold
+		ended.Form, ended.Call, ended.Ran, ended.Input = capabilities.ID{}, "of what ran", api.InputDigest([]byte(test.ran)), test.ran
+		w := h.send(t.Context(), http.MethodDelete, ended)
+		var got api.CallEnded
+		if w.Code != http.StatusNoContent && json.Unmarshal(w.Body.Bytes(), &got) != nil || got.Other != test.other {
+			t.Errorf("%s: %d %s", test.name, w.Code, w.Body)
+		}
+		var mail view.Inbox
+		host("list_messages", api.ListMessagesRequest{}, &mail)
+		notes := slices.DeleteFunc(mail.Messages, func(m view.Message) bool { return m.Priority != events.Urgent })
+		if test.other {
+			told++
+		}
+		if len(notes) != told || test.other && !strings.HasPrefix(notes[told-1].Text, "It ran with:\n"+test.ran+"\n") {
+			t.Errorf("%s: the host is told %d times: %+v", test.name, len(notes), notes)
+		}
+	}
 }
 
 func TestFormsAreHeldOnTheSocketAlone(t *testing.T) {

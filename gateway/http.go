@@ -46,7 +46,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveMetrics(w, r)
 	case !isCall && r.URL.Path == api.OpenAPIPath:
 		s.serveOpenAPI(w, r)
-	case !isCall && r.URL.Path == api.HoldPath:
+	case !isCall && (r.URL.Path == api.HoldPath || r.URL.Path == api.HeldAskPath):
 		s.holds.serve(w, r)
 	case !isCall && r.URL.Path == api.RegisterPath:
 		s.coders.serve(w, r)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"parley/cmd/parley/modeltest"
@@ -190,7 +192,6 @@ func TestClaudeCodeWithdrawsWhatItNoLongerAsks(t *testing.T) {
 			attend(t, state)
 			terminal := inTerminal(t, c.command(t.Context(), prompt, "--permission-mode", test.mode))
 			number := awaitCall(t, state, "touch a.txt")
-			awaitHeld(t, state)
 			test.end(t, terminal)
 			awaitNoCall(t, state)
 			if _, errs, exit := runTest(t.Context(), state, nil, "permit", "deny", number, "--always"); exit == 0 || !strings.Contains(errs, "ALREADY_CANCELLED") {
@@ -306,6 +307,57 @@ func TestClaudeCodeHasPlansApproved(t *testing.T) {
 				t.Errorf("the model has read %q", results)
 			}
 		})
+	}
+}
+
+// TestClaudeCodeWritesItsPlanAlone has Claude Code write its plan, which asks nobody, and other files in its place.
+func TestClaudeCodeWritesItsPlanAlone(t *testing.T) {
+	t.Parallel()
+	const prompt, text = "Plan it", "first look at it"
+	for _, agent := range []string{newestClaude, olderClaude} {
+		for _, does := range []string{"its plan", "another plan", "a link"} {
+			t.Run(agent+"/"+does, func(t *testing.T) {
+				t.Parallel()
+				var c *coderTest
+				var written atomic.Pointer[string] // the path, once the model has named it
+				c = newClaudeOf(t, agent, modeltest.Script{Prompt: prompt, React: func(seen modeltest.Seen) modeltest.Turn {
+					if written.Load() != nil {
+						return modeltest.Turn{Text: "I am ready"}
+					}
+					told := planPath.FindStringSubmatch(strings.Join(seen.News, "\n"))
+					if told == nil {
+						t.Error("the model is not told where the plan is")
+						return modeltest.Turn{Text: "I am ready"}
+					}
+					plan := told[1]
+					switch does {
+					case "another plan":
+						plan = filepath.Join(filepath.Dir(plan), "another.md")
+					case "a link":
+						if err := errors.Join(os.MkdirAll(filepath.Dir(plan), 0o700), os.Symlink(filepath.Join(c.home, "kept"), plan)); err != nil {
+							t.Error(err)
+						}
+					}
+					written.Store(&plan)
+					return modeltest.Turn{Calls: []modeltest.Call{{Tool: "Write", Input: map[string]any{"file_path": plan, "content": text}}}}
+				}})
+				state := c.setUp(t, "claude-code")
+				attend(t, state)
+				end := c.background(t, "-p", prompt, "--permission-mode", "plan")
+				if does != "its plan" {
+					decide(t, state, "deny", awaitCall(t, state, text))
+				}
+				end()
+				plan := *written.Load()
+				got, err := os.ReadFile(plan)
+				if (err == nil && string(got) == text) != (does == "its plan") || isThere(c.home, "kept") {
+					t.Errorf("%s has %q, %v: %q", plan, got, err, c.model.Results(prompt))
+				}
+				if out, _, _ := runTest(t.Context(), state, nil, "inbox", "--all"); strings.Contains(out, text) != (does != "its plan") {
+					t.Errorf("the host is asked: %s", out)
+				}
+			})
+		}
 	}
 }
 

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
+	"parley/cmd/parley/hook"
 	"parley/cmd/parley/modeltest"
 )
 
@@ -137,7 +141,6 @@ func TestCodexWithdrawsWhatItNoLongerAsks(t *testing.T) {
 			attend(t, state)
 			terminal := inTerminal(t, c.command(t.Context(), "--no-alt-screen", "--no-daemon", "--dangerously-bypass-hook-trust", "-a", "on-request", "-s", "workspace-write", prompt))
 			number := awaitCall(t, state, "touch a.txt")
-			awaitHeld(t, state)
 			end(t, terminal, state)
 			awaitNoCall(t, state)
 			if _, errs, exit := runTest(t.Context(), state, nil, "permit", "deny", number, "--always"); exit == 0 || !strings.Contains(errs, "ALREADY_CANCELLED") {
@@ -145,6 +148,84 @@ func TestCodexWithdrawsWhatItNoLongerAsks(t *testing.T) {
 			}
 			if isThere(c.project, "a.txt") {
 				t.Error("the command has run")
+			}
+		})
+	}
+}
+
+// TestCodexBlocksWhereTheHookFails has a hook of others allow each call, kills Parley's while its approval is open, and takes its
+// program away. The next call is allowed in Parley.
+func TestCodexBlocksWhereTheHookFails(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("the hook's process is found in /proc")
+	}
+	const (
+		prompt = "Make two files"
+		allows = `echo '{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}'`
+	)
+	leave := func(line string) modeltest.Turn {
+		return modeltest.Turn{Calls: []modeltest.Call{{Tool: "exec_command", Input: map[string]any{"cmd": line, "sandbox_permissions": "require_escalated", "justification": "May I?"}}}}
+	}
+	for _, test := range []struct{ agent, fault string }{{newestCodex, "killed"}, {newestCodex, "gone"}, {olderCodex, "killed"}, {olderCodex, "gone"}} {
+		t.Run(test.agent+"/"+test.fault, func(t *testing.T) {
+			t.Parallel()
+			turns := []modeltest.Turn{leave("touch unwanted.txt"), leave("touch wanted.txt"), {Text: "I am ready"}}
+			if test.fault == "gone" {
+				turns = slices.Delete(turns, 1, 2)
+			}
+			c := newCodexOf(t, test.agent, modeltest.Script{Prompt: prompt, Turns: turns})
+			c.write(t, filepath.Join(c.project, ".codex", "hooks.json"), map[string]any{"hooks": map[string]any{
+				hook.PermissionRequest: []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": allows}}}},
+			}})
+			state := c.setUp(t, "codex")
+			attend(t, state)
+			if test.fault == "gone" {
+				c.loseProgram(t, filepath.Join(c.home, ".codex", "hooks.json"), "codex")
+			}
+			terminal := inTerminal(t, c.command(t.Context(), "--no-alt-screen", "--no-daemon", "--dangerously-bypass-hook-trust", "-a", "on-request", "-s", "workspace-write", prompt))
+			if test.fault == "killed" {
+				awaitCall(t, state, "touch unwanted.txt")
+				process, _ := hookProcess(t, state)
+				kill(t, process)
+				decide(t, state, "allow", awaitCall(t, state, "touch wanted.txt"))
+			}
+			terminal.expect(t, "I am ready")
+			results := c.model.Results(prompt)
+			if isThere(c.project, "unwanted.txt") || len(results) != len(turns)-1 || !strings.Contains(results[0].Text, "parley setup codex --remove") {
+				t.Errorf("the command has run: %q", results)
+			}
+			if test.fault == "killed" && !isThere(c.project, "wanted.txt") {
+				t.Errorf("the command that was allowed has not run: %q", results)
+			}
+		})
+	}
+}
+
+// TestCodexAsksBesideHooksThatAllow has a hook of others allow a call that the host denies.
+func TestCodexAsksBesideHooksThatAllow(t *testing.T) {
+	t.Parallel()
+	const (
+		prompt = "Make a file"
+		allows = `echo '{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}'`
+	)
+	for _, agent := range []string{newestCodex, olderCodex} {
+		t.Run(agent, func(t *testing.T) {
+			t.Parallel()
+			c := newCodexOf(t, agent, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
+				{Calls: []modeltest.Call{{Tool: "exec_command", Input: map[string]any{"cmd": "touch a.txt", "sandbox_permissions": "require_escalated", "justification": "May I?"}}}},
+				{Text: "I am ready"},
+			}})
+			c.write(t, filepath.Join(c.project, ".codex", "hooks.json"), map[string]any{"hooks": map[string]any{
+				hook.PermissionRequest: []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": allows}}}},
+			}})
+			state := c.setUp(t, "codex")
+			attend(t, state)
+			terminal := inTerminal(t, c.command(t.Context(), "--no-alt-screen", "--no-daemon", "--dangerously-bypass-hook-trust", "-a", "on-request", "-s", "workspace-write", prompt))
+			decide(t, state, "deny", awaitCall(t, state, "touch a.txt"), "--message", "not that")
+			terminal.expect(t, "I am ready")
+			if results := c.model.Results(prompt); isThere(c.project, "a.txt") || len(results) != 1 || !strings.Contains(results[0].Text, "not that") {
+				t.Errorf("the command has run: %q", results)
 			}
 		})
 	}

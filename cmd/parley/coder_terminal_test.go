@@ -2,19 +2,16 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"parley/gateway/api"
 	"parley/internal/eventually"
 )
 
@@ -104,18 +101,6 @@ func (s *terminalTest) press(t *testing.T, keys string) {
 	if _, err := s.file.WriteString(keys); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// awaitHeld waits until a hook has said that it waits for its approval: one that ends before leaves it open.
-func awaitHeld(t *testing.T, state string) {
-	t.Helper()
-	eventually.Holds(t, "a hook waits for the approval", func() bool {
-		out, _, exit := runTest(t.Context(), state, nil, "status", "--json")
-		var got struct{ Limits []api.LimitState }
-		return exit == 0 && json.Unmarshal([]byte(out), &got) == nil && slices.ContainsFunc(got.Limits, func(l api.LimitState) bool {
-			return l.Name == "waits" && l.For == "agents" && l.Now >= 2 // for the outcome, and for the end of the hook
-		})
-	})
 }
 
 // interrupt presses Escape until no approval is open. A program that has just begun to wait may take the first for the

@@ -3,12 +3,15 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
+	"parley/gateway/api"
 	"parley/internal/eventually"
 )
 
@@ -116,6 +119,41 @@ func TestApprovalsEndWithTheirAsker(t *testing.T) {
 					t.Errorf("the hook ends with %v, %s", err, h.out.String())
 				}
 			}
+		})
+	}
+}
+
+// TestFormsAreHeldFromTheirFirstMoment has processes ask, and go away before they have read that what they ask is open.
+func TestFormsAreHeldFromTheirFirstMoment(t *testing.T) {
+	t.Parallel()
+	state := nodeTest(t)
+	if _, errs, exit := runTest(t.Context(), state, nil, "mkguest", "fae"); exit != 0 {
+		t.Fatal(errs)
+	}
+	for name, ask := range map[string]string{
+		"approval": `"approval":{"as":"fae","tool":"Bash","input":{"command":"make approval"}}`,
+		"question": `"question":{"as":"fae","recipient":"@host","title":"make question","description":"make question","fields":[{"name":"a","label":"A","type":"text"}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("unix", stateFolder(state).socket())
+			if err != nil {
+				t.Fatal(err)
+			}
+			body := `{"as":"fae","session":"s","reason":"it waits no longer",` + ask + `}`
+			_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: parley\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", api.HeldAskPath, len(body), body)
+			if err = errors.Join(err, conn.Close()); err != nil {
+				t.Fatal(err)
+			}
+			eventually.Holds(t, "it was asked, and is withdrawn", func() bool {
+				out, _, _ := runTest(t.Context(), state, nil, "inbox", "--all")
+				for line := range strings.Lines(out) {
+					if strings.Contains(line, "make "+name) {
+						return strings.Contains(line, "cancelled")
+					}
+				}
+				return false
+			})
 		})
 	}
 }

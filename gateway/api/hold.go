@@ -1,11 +1,30 @@
 package api
 
-import "parley/capabilities"
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"parley/capabilities"
+)
 
 // HoldPath is the address, on the node's socket, at which a process holds a form with POST: as long as the connection
 // lasts, the process waits for the answer. The node cancels the form when the connection ends. DELETE cancels the forms
-// that a session holds. GET returns an Attendance. None is an operation.
+// that a session holds, and returns a CallEnded if there is something to say. GET returns an Attendance. None is an operation.
 const HoldPath = "/hold"
+
+// HeldAskPath is the address at which a process asks with POST and holds the form that comes of it, as at HoldPath. The response
+// begins with a view.Permitted, and lasts as long as the form is held: without an open form it ends at once. The form is held
+// from its first moment, so that a process that is killed before it has read the response leaves none open.
+const HeldAskPath = HoldPath + "/ask"
+
+// HeldAsk is a hold of a form that is not asked yet: an approval or a form.
+type HeldAsk struct {
+	Hold
+	Approval *ApproveRequest `json:"approval,omitempty"`
+	Question *FormRequest    `json:"question,omitempty"`
+}
 
 // Hold is a form that a process waits for, or with DELETE a choice of such forms.
 type Hold struct {
@@ -17,6 +36,27 @@ type Hold struct {
 	Use     string          `json:"use,omitempty"`     // the session's ID of that call; "" where the process has none
 	Whole   bool            `json:"whole,omitempty"`   // with DELETE: of all parts and calls
 	Reason  string          `json:"reason,omitempty"`  // to cancel the form
+
+	// With DELETE, of a call that was made: the InputDigest of the input that it had, and the beginning of that input.
+	Ran   string `json:"ran,omitempty"`
+	Input string `json:"input,omitempty"`
+}
+
+// InputDigest returns a digest of the input of a call, a JSON document. White space and the order of members do not count.
+func InputDigest(input []byte) string {
+	d := json.NewDecoder(bytes.NewReader(input))
+	d.UseNumber()
+	var value any
+	if err := d.Decode(&value); err == nil {
+		input, _ = json.Marshal(value) // what was read has a JSON form
+	}
+	sum := sha256.Sum256(input)
+	return hex.EncodeToString(sum[:])
+}
+
+// CallEnded is the response to the end of a call.
+type CallEnded struct {
+	Other bool `json:"other"` // it was made with another input than the one that was allowed. The host was sent a message
 }
 
 // Covers reports whether a choice includes a hold. A choice without a call includes all calls of its part. One with a

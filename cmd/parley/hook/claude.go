@@ -10,9 +10,6 @@ import (
 	"parley/internal/regular"
 )
 
-// planTool is the tool by which Claude Code has a plan approved. In a terminal it shows its prompt in every mode.
-const planTool = "ExitPlanMode"
-
 // entry returns how Claude Code was started: "cli" in a terminal, "sdk-cli" with -p.
 func entry(env func(string) (string, bool)) string {
 	name, _ := env("CLAUDE_CODE_ENTRYPOINT")

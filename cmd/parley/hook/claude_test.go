@@ -1,7 +1,9 @@
 package hook
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -143,29 +145,81 @@ func TestSubagentsOfTheFolderAreAskedAbout(t *testing.T) {
 	}
 }
 
-func TestPlansAreWrittenWithoutQuestion(t *testing.T) {
-	env := func(name string) (string, bool) { return "/home/fae", name == "HOME" }
-	for _, test := range []struct {
-		tool, mode, path string
-		free             bool
+// TestThePlanIsWrittenWithoutQuestion writes the plan that the model was told of, and other files in its place.
+func TestThePlanIsWrittenWithoutQuestion(t *testing.T) {
+	home := t.TempDir()
+	env := func(name string) (string, bool) { return home, name == "HOME" }
+	plans := filepath.Join(home, ".claude", "plans")
+	plan := filepath.Join(plans, "a.md")
+	said := func(path string) string {
+		return `{"type":"attachment","attachment":{"type":"plan_mode","planFilePath":"` + path + `"}}` + "\n"
+	}
+	kept := func(write func() error) func() { // what a link leads to
+		return func() {
+			err := os.WriteFile(filepath.Join(home, "kept"), nil, 0o600)
+			if err == nil {
+				err = write()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, test := range map[string]struct {
+		call  toolCall // with the path as its input
+		path  string
+		lines string
+		files func() // nil for none
+		free  bool
 	}{
-		{"Write", "plan", "/home/fae/.claude/plans/a.md", true},
-		{"Edit", "plan", "/home/fae/.claude/plans/a.md", true},
-		{"Write", "auto", "/home/fae/.claude/plans/a.md", false},
-		{"Write", "plan", "/home/fae/.claude/plans/../a.md", false},
-		{"Write", "plan", "/home/fae/.claude/plans/b/a.md", false},
-		{"Write", "plan", "/home/fae/.claude/plans/a.sh", false},
-		{"Write", "plan", "/home/fae/.claude/settings.json", false},
-		{"Write", "plan", "", false},
-		{"Bash", "plan", "/home/fae/.claude/plans/a.md", false},
+		"written":                {call: toolCall{tool: "Write"}, free: true},
+		"edited":                 {call: toolCall{tool: "Edit"}, free: true},
+		"a subagent's":           {call: toolCall{tool: "Write", part: "7"}, path: filepath.Join(plans, "a-agent-7.md"), free: true},
+		"of another subagent":    {call: toolCall{tool: "Write", part: "7"}, path: filepath.Join(plans, "a-agent-8.md")},
+		"by a subagent":          {call: toolCall{tool: "Write", part: "7"}, path: plan},
+		"in another mode":        {call: toolCall{tool: "Write", mode: "auto"}},
+		"by a command":           {call: toolCall{tool: "Bash"}},
+		"of another session":     {call: toolCall{tool: "Write"}, path: filepath.Join(plans, "b.md")},
+		"by a way around":        {call: toolCall{tool: "Write"}, path: plans + "/../plans/a.md"},
+		"nowhere":                {call: toolCall{tool: "Write"}, path: "-"},
+		"elsewhere":              {call: toolCall{tool: "Write"}, path: filepath.Join(home, ".claude", "a.md"), lines: said(filepath.Join(home, ".claude", "a.md"))},
+		"that is no text":        {call: toolCall{tool: "Write"}, path: filepath.Join(plans, "a.sh"), lines: said(filepath.Join(plans, "a.sh"))},
+		"that nobody was told":   {call: toolCall{tool: "Write"}, lines: "{}\n"},
+		"that a model has named": {call: toolCall{tool: "Write"}, lines: `{"type":"assistant","message":{"content":[{"planFilePath":"` + plan + `"}]}}` + "\n"},
+		"before another":         {call: toolCall{tool: "Write"}, lines: said(plan) + said(filepath.Join(plans, "b.md"))},
+		"there already": {call: toolCall{tool: "Write"}, files: kept(func() error {
+			return errors.Join(os.MkdirAll(plans, 0o700), os.WriteFile(plan, nil, 0o600))
+		}), free: true},
+		"a link": {call: toolCall{tool: "Write"}, files: kept(func() error {
+			return errors.Join(os.MkdirAll(plans, 0o700), os.Symlink(filepath.Join(home, "kept"), plan))
+		})},
+		"a link to nothing": {call: toolCall{tool: "Write"}, files: kept(func() error {
+			return errors.Join(os.MkdirAll(plans, 0o700), os.Symlink(filepath.Join(home, "new"), plan))
+		})},
+		"a second name": {call: toolCall{tool: "Edit"}, files: kept(func() error {
+			return errors.Join(os.MkdirAll(plans, 0o700), os.Link(filepath.Join(home, "kept"), plan))
+		})},
+		"in a linked folder": {call: toolCall{tool: "Write"}, files: kept(func() error {
+			return errors.Join(os.MkdirAll(filepath.Dir(plans), 0o700), os.Symlink(home, plans))
+		})},
 	} {
-		input, err := json.Marshal(map[string]string{"file_path": test.path})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := needsNoQuestion(toolCall{tool: test.tool, mode: test.mode, input: input}, "/home/fae/app", env); got != test.free {
-			t.Errorf("%+v needs no question: %t", test, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := os.RemoveAll(filepath.Dir(plans)); err != nil {
+				t.Fatal(err)
+			}
+			if test.files != nil {
+				test.files()
+			}
+			call := test.call
+			call.mode, call.lines = cmp.Or(call.mode, "plan"), cmp.Or(test.lines, said(plan))
+			var err error
+			if call.input, err = json.Marshal(map[string]string{"file_path": cmp.Or(test.path, plan)}); err != nil {
+				t.Fatal(err)
+			}
+			if got := needsNoQuestion(call, home, env); got != test.free {
+				t.Errorf("it needs no question: %t", got)
+			}
+		})
 	}
 }
 

@@ -28,7 +28,7 @@ func (t ClaudeTool) Depends() bool { return t.free != nil }
 const (
 	looks    = "only reads what is there"
 	ownTasks = "keeps the session's own list of tasks"
-	writes   = "writes files, but for a plan that is being made"
+	writes   = "writes files, but for the plan that the session makes"
 	ownWork  = "only concerns the session, whose later calls are asked about one by one"
 )
 
@@ -114,17 +114,6 @@ func wakesWithWords(call toolCall, _ string, _ func(string) (string, bool)) bool
 	}
 	words := strings.TrimLeftFunc(input.Prompt, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || unicode.IsControl(r) })
 	return !strings.HasPrefix(words, "/") && !strings.HasPrefix(words, "!")
-}
-
-// isPlan reports whether a call writes the file of a plan, which Claude Code keeps with its settings. The plan is
-// approved as a whole when it is made.
-func isPlan(call toolCall, env func(string) (string, bool)) bool {
-	var input struct {
-		Path string `json:"file_path"`
-	}
-	own := ClaudeConfig(env)
-	return (call.tool == "Write" || call.tool == "Edit") && own != "" && json.Unmarshal(call.input, &input) == nil &&
-		input.Path == filepath.Join(own, "plans", filepath.Base(input.Path)) && filepath.Ext(input.Path) == ".md"
 }
 
 // startsHere reports whether a call starts a subagent of Claude Code's own or of the person's, as its session works. The

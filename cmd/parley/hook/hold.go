@@ -13,41 +13,72 @@ import (
 	"time"
 
 	"parley"
-	"parley/capabilities"
+	"parley/actors/view"
 	"parley/gateway/api"
 )
+
+// maxShown bounds the input of a call that has ended, in bytes.
+const maxShown = 4000
 
 const holdAgain = 200 * time.Millisecond // between two attempts to reach a node that restarts
 
 // errOldNode reports a node that holds no forms.
 var errOldNode = parley.Refuse(parley.InvalidArgument, "the node that runs is of an earlier version").WithHint("parley restart has it run this version")
 
-// hold keeps a connection to the node, which cancels the form when the connection ends, until the caller calls release.
-// A node that restarts is asked again.
-func (r *request) hold(ctx context.Context, form capabilities.ID) (release func()) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a hook that is stopped cancels the form itself
+// ask asks an approval or a question. The form that comes of it is held until the caller calls release: a connection is kept to the
+// node, which cancels the form when it ends. It is the one of the request, so that a hook that is killed at any moment leaves no form
+// open. A node that restarts is asked again.
+func (r *request) ask(ctx context.Context, a api.HeldAsk) (asked view.Permitted, release func(), err error) {
+	a.Hold = r.call.hold(r.as)
+	a.Reason = r.agent.Title + " waits no longer"
+	whole, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a hook that is stopped cancels the form itself
+	unbound := context.AfterFunc(ctx, cancel)                       // once it knows of one
+	body, err := r.options.open(whole, http.MethodPost, api.HeldAskPath, a)
+	if err == nil {
+		if err = json.NewDecoder(io.LimitReader(body, api.MaxBody)).Decode(&asked); err != nil {
+			_ = body.Close() // only read from
+			err = r.options.unreached(ctx)
+		}
+	}
+	if !unbound() && err == nil {
+		_ = body.Close()
+		err = ctx.Err()
+	}
+	if err != nil {
+		cancel()
+		return view.Permitted{}, nil, err
+	}
+	a.Form = asked.Form
 	done := make(chan struct{})
-	h := r.call.hold(r.as)
-	h.Form, h.Reason = form, r.agent.Title+" waits no longer"
-	go func() { // ends with ctx
+	go func() { // ends with whole, and with the body where no form is open
 		defer close(done)
-		for ctx.Err() == nil {
-			if _, err := r.options.exchange(ctx, http.MethodPost, api.HoldPath, h); errors.Is(err, errOldNode) { // ends with the node or with ctx
-				return
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(holdAgain):
-			}
+		_, _ = io.Copy(io.Discard, body)
+		_ = body.Close()
+		if !asked.Form.IsZero() && asked.Outcome == nil {
+			r.hold(whole, a.Hold)
 		}
 	}()
-	return func() { cancel(); <-done }
+	return asked, func() { cancel(); <-done }, nil
 }
 
-// withdraw cancels the approvals that the end of a call, a turn or a session leaves open.
-func withdraw(ctx context.Context, agent Agent, call toolCall, o Options) {
+// hold holds a form whose connection has ended, until ctx does.
+func (r *request) hold(ctx context.Context, h api.Hold) {
+	for ctx.Err() == nil {
+		if _, err := r.options.exchange(ctx, http.MethodPost, api.HoldPath, h); errors.Is(err, errOldNode) { // ends with the node or with ctx
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(holdAgain):
+		}
+	}
+}
+
+// withdraw cancels the approvals that the end of a call, a turn or a session leaves open. It reports whether the call was made with
+// another input than the one that was allowed.
+func withdraw(ctx context.Context, agent Agent, call toolCall, o Options) (other bool) {
 	if call.session == "" {
-		return
+		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, cancelTime)
 	defer cancel()
@@ -55,8 +86,12 @@ func withdraw(ctx context.Context, agent Agent, call toolCall, o Options) {
 	h.Reason = "it was decided at the prompt of " + agent.Title
 	if call.tool == "" {
 		h.Reason = agent.Title + " has ended its work"
+	} else if call.id != "" && agent.takesInput(call) {
+		h.Ran, h.Input = api.InputDigest(call.input), parley.Cut(string(call.input), maxShown)
 	}
-	_, _ = o.exchange(ctx, http.MethodDelete, api.HoldPath, h) // without a node nothing is open
+	text, _ := o.exchange(ctx, http.MethodDelete, api.HoldPath, h) // without a node nothing is open
+	var got api.CallEnded
+	return json.Unmarshal(text, &got) == nil && got.Other
 }
 
 // attended reports whether somebody follows the mail of the node's host.
@@ -95,16 +130,30 @@ func (o Options) unreached(ctx context.Context) error {
 
 // exchange sends a request to an address of the node's socket, and reads the response to its end.
 func (o Options) exchange(ctx context.Context, method, path string, request any) ([]byte, error) {
+	body, err := o.open(ctx, method, path, request)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close() //nolint:errcheck // only read from
+	return io.ReadAll(io.LimitReader(body, api.MaxBody))
+}
+
+// open sends a request to an address of the node's socket. The caller reads the response, and closes it. The connection ends with it.
+func (o Options) open(ctx context.Context, method, path string, request any) (io.ReadCloser, error) {
 	var body io.Reader // a node does not see its client go before it has read the body
 	if request != nil {
-		text, err := json.Marshal(request)
-		if err != nil {
+		var text bytes.Buffer
+		e := json.NewEncoder(&text)
+		e.SetEscapeHTML(false) // the input of a call is shown as it was sent
+		if err := e.Encode(request); err != nil {
 			return nil, err
 		}
-		body = bytes.NewReader(text)
+		body = &text
 	}
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return o.Dial(ctx) }}
-	defer transport.CloseIdleConnections()
+	transport := &http.Transport{
+		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return o.Dial(ctx) },
+		DisableKeepAlives: true,
+	}
 	req, err := http.NewRequestWithContext(ctx, method, "http://parley"+path, body)
 	if err != nil {
 		return nil, err
@@ -114,10 +163,13 @@ func (o Options) exchange(ctx context.Context, method, path string, request any)
 	if err != nil {
 		return nil, o.unreached(ctx)
 	}
+	if got.StatusCode < http.StatusBadRequest {
+		return got.Body, nil
+	}
 	defer got.Body.Close() //nolint:errcheck // only read from
 	text, err := io.ReadAll(io.LimitReader(got.Body, api.MaxBody))
-	if err != nil || got.StatusCode < http.StatusBadRequest {
-		return text, err
+	if err != nil {
+		return nil, err
 	}
 	var failed api.Failure
 	unread := json.Unmarshal(text, &failed) != nil || failed.Error == nil

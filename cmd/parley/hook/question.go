@@ -153,10 +153,11 @@ func answerQuestions(ctx context.Context, agent Agent, call toolCall, o Options)
 func ask(ctx context.Context, agent Agent, call toolCall, o Options, req api.FormRequest) (view.Outcome, Decision) {
 	r := newRequest(agent, call, o)
 	defer r.client.Close()
-	id, err := r.sendForm(ctx, req)
+	id, release, err := r.sendForm(ctx, req)
 	if err != nil {
 		return view.Outcome{}, r.failed(ctx, err)
 	}
+	defer release()
 	outcome, d := r.awaitOutcome(ctx, id)
 	if outcome.Status == view.StatusDeclined {
 		d = Decision{Decided: true, Reason: withReason("declined in Parley", outcome.Note)}
@@ -164,18 +165,17 @@ func ask(ctx context.Context, agent Agent, call toolCall, o Options, req api.For
 	return outcome, d
 }
 
-// sendForm sends a form to the host, if somebody follows the inbox.
-func (r *request) sendForm(ctx context.Context, req api.FormRequest) (capabilities.ID, error) {
+// sendForm sends a form to the host, if somebody follows the inbox. It is held until the caller calls release.
+func (r *request) sendForm(ctx context.Context, req api.FormRequest) (id capabilities.ID, release func(), err error) {
 	if err := r.awaitFollower(ctx); err != nil {
-		return capabilities.ID{}, err
+		return id, nil, err
 	}
 	req.Acting, req.To, req.Key = r.as, "@host", r.call.key(r.agent)
 	if r.options.Timeout > 0 {
 		req.Deadline = capabilities.At(time.Now().Add(r.options.Timeout + formOutlives))
 	}
-	var asked view.Asked
-	err := r.client.Call(ctx, "form", req, &asked)
-	return asked.Form, err
+	asked, release, err := r.ask(ctx, api.HeldAsk{Question: &req})
+	return asked.Form, release, err
 }
 
 // about returns what a form with these headers asks about.

@@ -101,7 +101,9 @@ func (a Agent) end(ctx context.Context, call toolCall, o Options) *Response {
 		as = done.Name
 	}
 	o.As = as
-	withdraw(ctx, a, call, o)
+	if withdraw(ctx, a, call, o) && response == nil {
+		response = &Response{SystemMessage: "Parley: this call ran with another input than the one that was allowed: a hook of others has changed it"}
+	}
 	return response
 }
 
@@ -167,10 +169,12 @@ func checkInput(call toolCall) error {
 func decide(ctx context.Context, agent Agent, call toolCall, o Options) Decision {
 	r := newRequest(agent, call, o)
 	defer r.client.Close()
-	permission, err := r.send(ctx)
-	switch {
-	case err != nil:
+	permission, release, err := r.send(ctx)
+	if err != nil {
 		return r.failed(ctx, err)
+	}
+	defer release()
+	switch {
 	case permission.Leased != nil:
 		return leasedTo(api.LeasedFile{Lease: *permission.Leased})
 	case permission.Decided:
@@ -196,8 +200,8 @@ func newRequest(agent Agent, call toolCall, o Options) *request {
 	return &request{options: o, client: o.Client(client.Options{Patience: -1}), agent: agent, call: call, as: api.Acting{As: o.As}}
 }
 
-// send asks for the approval. It tries more than once to find a follower of the inbox.
-func (r *request) send(ctx context.Context) (view.Permitted, error) {
+// send asks for the approval, which is held until the caller calls release. It tries more than once to find a follower of the inbox.
+func (r *request) send(ctx context.Context) (p view.Permitted, release func(), err error) {
 	req := api.ApproveRequest{Acting: r.as, Approval: parley.Approval{
 		Tool:     r.call.tool,
 		Input:    r.call.input,
@@ -211,14 +215,14 @@ func (r *request) send(ctx context.Context) (view.Permitted, error) {
 		req.Deadline = capabilities.At(time.Now().Add(r.options.Timeout + formOutlives))
 	}
 	for attempt := 1; ; attempt++ {
-		var p view.Permitted
-		err := r.client.Call(ctx, "approve", req, &p)
+		p, release, err = r.ask(ctx, api.HeldAsk{Approval: &req})
 		if err != nil || !p.Unattended || attempt >= maxAttempts {
-			return p, err
+			return p, release, err
 		}
+		release()
 		select {
 		case <-ctx.Done():
-			return p, ctx.Err()
+			return p, nil, ctx.Err()
 		case <-time.After(attemptEvery):
 		}
 	}
@@ -237,7 +241,6 @@ func (r *request) await(ctx context.Context, form capabilities.ID) Decision {
 // awaitOutcome waits for the outcome of a form, which it cancels as await does. Without an outcome it returns the
 // decision.
 func (r *request) awaitOutcome(ctx context.Context, form capabilities.ID) (view.Outcome, Decision) {
-	defer r.hold(ctx, form)()
 	o, err := r.outcome(ctx, form, r.options.Timeout)
 	if err == nil && o.Status == view.StatusAsked {
 		return r.askedBack(form, o)

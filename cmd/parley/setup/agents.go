@@ -169,23 +169,24 @@ func leftAlone(path, why string) error {
 // hooks returns the hooks of the agent for a file of settings.
 func (s settings) hooks(path string) []eventHook {
 	command := s.hookCommand()
-	if s.agent.Name != hook.ClaudeCode().Name {
-		return codexHooks(command)
-	}
 	shown := path
 	if inside, ok := strings.CutPrefix(path, s.Folder+string(filepath.Separator)); ok && s.Project {
 		shown = inside
 	} else if inside, ok := strings.CutPrefix(path, s.Home+string(filepath.Separator)); ok {
 		shown = "~/" + inside
 	}
-	return claudeHooks(command, s.Away, otherwise(command, shown))
+	fails := otherwise(s.agent.Name, command, shown)
+	if s.agent.Name == hook.Codex().Name {
+		return codexHooks(command, fails)
+	}
+	return claudeHooks(command, s.Away, fails)
 }
 
-// codexHooks returns the hooks of Codex. It asks on PermissionRequest, and withdraws approvals and carries mail on the others. A
-// hook that fails leaves the call to Codex' own prompt.
-func codexHooks(command string) []eventHook {
+// codexHooks returns the hooks of Codex. It asks on PermissionRequest, and withdraws approvals and carries mail on the others. Where it
+// fails the call is denied: Codex leaves it to its own prompt otherwise, which does not come where a hook of others allows the call.
+func codexHooks(command, otherwise string) []eventHook {
 	return []eventHook{
-		askHook(hook.PermissionRequest, command), endHook(hook.PostToolUse, command), endHook(hook.Stop, command),
+		askHook(hook.PermissionRequest, command+otherwise), endHook(hook.PostToolUse, command), endHook(hook.Stop, command),
 		endHook(hook.SessionStart, command), endHook(hook.UserPromptSubmit, command), endHook(hook.SessionEnd, command),
 	}
 }

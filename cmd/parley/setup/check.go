@@ -66,13 +66,13 @@ func (s settings) checkClaudeCode(ctx context.Context) (words string, good bool)
 	if len(mail) > 0 {
 		wrong = append(wrong, fmt.Sprintf("no hook on %s, so mail does not reach its model: parley setup claude-code enters it", strings.Join(mail, ", ")))
 	}
-	wrong = append(wrong, s.wrongHooks(ctx, sources, claudeHooks("", "", otherwise("", "")))...)
+	wrong = append(wrong, s.wrongHooks(ctx, sources, claudeHooks("", "", otherwise(s.agent.Name, "", "")))...)
 	wrong = append(wrong, s.wrongServers(ctx)...)
 	wrong = append(wrong, s.wrongClient(ctx)...)
 	asks := "asks in every mode"
 	others := s.othersHooks(sources)
 	if len(others) > 0 {
-		asks += ", but hooks of others may allow calls unasked in the mode default in a terminal, and change what was allowed in any mode: " + strings.Join(others, ", ")
+		asks += ", but hooks of others may allow calls unasked in the mode default in a terminal, and change what was allowed in any mode, of which you are told once it has run: " + strings.Join(others, ", ")
 	}
 	if rules := hook.AllowedTools(s.Folder, s.Env); len(rules) > 0 {
 		asks += ", but for what permissions.allow allows: " + strings.Join(rules, ", ")

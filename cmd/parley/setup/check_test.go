@@ -61,7 +61,7 @@ func TestCheckFindsWhatDoesNotAsk(t *testing.T) {
 		"nobody there, as the mode": {agent: claude, changed: map[string]func(string) string{own: replacing(" || ", " --when-away mode || ")}, want: "no node runs, so a call runs unasked if"},
 		"nobody there, denied":      {agent: claude, changed: map[string]func(string) string{own: replacing(" || ", " --when-away=deny || ")}},
 		"the mode, and a node runs": {agent: claude, changed: map[string]func(string) string{own: replacing(" || ", " --when-away mode || ")}, options: func(o *Options) { o.Running = true }},
-		"others, own":               {agent: claude, changed: map[string]func(string) string{own: replacing(`"PreToolUse": [`, `"PreToolUse": [{"matcher": "", "hooks": [{"type": "command", "command": "echo yes"}]},`)}, want: `hooks of others may allow calls unasked in the mode default in a terminal, and change what was allowed in any mode: "echo yes" on PreToolUse in `},
+		"others, own":               {agent: claude, changed: map[string]func(string) string{own: replacing(`"PreToolUse": [`, `"PreToolUse": [{"matcher": "", "hooks": [{"type": "command", "command": "echo yes"}]},`)}, want: `hooks of others may allow calls unasked in the mode default in a terminal, and change what was allowed in any mode, of which you are told once it has run: "echo yes" on PreToolUse in `},
 		"others, project":           {agent: claude, files: map[string]string{project: othersOn("PermissionRequest")}, want: `"echo \n yes" on PermissionRequest in `},
 		"others, local":             {agent: claude, files: map[string]string{local: othersOn("PreToolUse")}, want: "project/.claude/settings.local.json"},
 		"others, managed":           {agent: claude, files: map[string]string{"managed/managed-settings.json": othersOn("PreToolUse")}, want: "managed/managed-settings.json"},
@@ -79,8 +79,24 @@ func TestCheckFindsWhatDoesNotAsk(t *testing.T) {
 			".claude/plugins/installed_plugins.json": `{"version": 2, "plugins": {"p@m": [{"scope": "user", "installPath": "HOME/plugin"}]}}`, project: `{"enabledPlugins": {"p@m": true}}`, local: `{"enabledPlugins": {"p@m": false}}`,
 			"plugin/hooks/hooks.json": othersOn("PreToolUse"),
 		}},
+		"others, a skill":        {agent: claude, files: map[string]string{"project/.claude/skills/a/SKILL.md": frontMatter("PreToolUse")}, want: `"echo yes" on PreToolUse in `},
+		"others, one's own":      {agent: claude, files: map[string]string{".claude/skills/a/SKILL.md": frontMatter("PreToolUse")}, want: ".claude/skills/a/SKILL.md"},
+		"others, a subagent":     {agent: claude, files: map[string]string{"project/.claude/agents/b/a.md": frontMatter("PermissionRequest")}, want: `"echo yes" on PermissionRequest in `},
+		"others, a command":      {agent: claude, files: map[string]string{"project/.claude/commands/a.md": frontMatter("PreToolUse")}, want: ".claude/commands/a.md"},
+		"others, above":          {agent: claude, files: map[string]string{"project/.claude/agents/a.md": frontMatter("PreToolUse")}, options: func(o *Options) { o.Folder = filepath.Join(o.Folder, "below") }, want: "project/.claude/agents/a.md"},
+		"others, managed skills": {agent: claude, files: map[string]string{"managed/.claude/skills/a/SKILL.md": frontMatter("PreToolUse")}, want: "managed/.claude/skills/a/SKILL.md"},
+		"others, in a flow":      {agent: claude, files: map[string]string{"project/.claude/agents/a.md": "---\nname: a\n\"hooks\": {\"PreToolUse\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"echo yes\"}]}]}\n---\n"}, want: " on PreToolUse in "},
+		"others, in words":       {agent: claude, files: map[string]string{"project/.claude/skills/a/SKILL.md": "---\nname: a\ndescription: about hooks on PreToolUse\n---\nhooks:\n  PreToolUse:\n"}},
+		"others, after a call":   {agent: claude, files: map[string]string{"project/.claude/skills/a/SKILL.md": frontMatter("PostToolUse")}},
+		"others, a plugin's skill": {agent: claude, files: map[string]string{
+			".claude/plugins/installed_plugins.json": `{"version": 2, "plugins": {"p@m": [{"scope": "user", "installPath": "HOME/plugin"}]}}`, local: `{"enabledPlugins": {"p@m": true}}`,
+			"plugin/skills/a/SKILL.md": frontMatter("PreToolUse"),
+		}, want: "/plugin/skills/a/SKILL.md"},
 
 		"codex as entered":   {agent: codex},
+		"codex, lets by":     {agent: codex, changed: map[string]func(string) string{".codex/hooks.json": replacing("exit 2", "exit 1")}, want: "hooks on PermissionRequest in"},
+		"codex, others":      {agent: codex, files: map[string]string{"project/.codex/hooks.json": othersOn("PermissionRequest")}, want: `hooks of others may allow calls where nobody decides in Parley: "echo \n yes" on PermissionRequest in `},
+		"codex, others' own": {agent: codex, changed: map[string]func(string) string{".codex/config.toml": adding("\n[[hooks.PermissionRequest]]\n[[hooks.PermissionRequest.hooks]]\ntype = \"command\"\ncommand = \"echo yes\"\n")}, want: ".codex/config.toml"},
 		"codex without":      {agent: codex, changed: map[string]func(string) string{".codex/config.toml": adding("\n[features]\nhooks = false\n")}, want: "hooks = false"},
 		"codex, old name":    {agent: codex, changed: map[string]func(string) string{".codex/config.toml": adding("\n[features]\ncodex_hooks = false\n")}, want: "codex_hooks = false"},
 		"codex, dotted":      {agent: codex, changed: map[string]func(string) string{".codex/config.toml": func(text string) string { return "features.hooks = false\n" + text }}, want: "hooks = false"},
@@ -125,6 +141,11 @@ func TestCheckFindsWhatDoesNotAsk(t *testing.T) {
 // othersOn returns settings with a hook of others on an event.
 func othersOn(event string) string {
 	return `{"hooks": {"` + event + `": [{"matcher": "", "hooks": [{"type": "command", "command": "echo \n yes"}]}]}}`
+}
+
+// frontMatter returns a Markdown file with a hook on an event.
+func frontMatter(event string) string {
+	return "---\nname: a\ndescription: does it\nhooks:\n  " + event + ":\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: echo yes\n---\nDo it.\n"
 }
 
 func programGone(text string) string {

@@ -22,6 +22,7 @@ type codexConfig struct {
 	Approval any            `toml:"approval_policy"`
 	Sandbox  any            `toml:"sandbox_mode"`
 	Managed  bool           `toml:"allow_managed_hooks_only"`
+	Hooks    map[string]any `toml:"hooks"`
 }
 
 // checkCodex reports whether Codex asks about calls that leave its sandbox. It also reports whether it has the MCP
@@ -70,27 +71,47 @@ func (s settings) checkCodex(ctx context.Context) (words string, good bool) {
 	case !isThere:
 		return "not set up: parley setup codex", true
 	}
-	if missing := missingFrom(own, codexHooks("")); len(missing) > 0 {
+	wanted := codexHooks("", otherwise(s.agent.Name, "", ""))
+	if missing := missingFrom(own, wanted); len(missing) > 0 {
 		wrong = append(wrong, fmt.Sprintf("no hook on %s: parley setup codex enters it", strings.Join(missing, ", ")))
 	}
 	if !hasServer {
 		wrong = append(wrong, "no MCP server, so its questions are not asked: parley setup codex enters it")
 	}
 	wrong = append(wrong, unasked(configs)...)
-	wrong = append(wrong, s.wrongHooks(ctx, sources, codexHooks(""))...)
+	wrong = append(wrong, s.wrongHooks(ctx, sources, wanted)...)
 	wrong = append(wrong, s.wrongCodexServers(ctx, configs)...)
 	wrong = append(wrong, s.wrongClient(ctx)...)
 	away, _ := s.whenAway(own)
+	asks := "asks about calls that leave its sandbox"
+	others := s.othersOfCodex(sources, configs)
+	if len(others) > 0 {
+		asks += ", but hooks of others may allow calls where nobody decides in Parley: " + strings.Join(others, ", ")
+	}
 	switch {
 	case len(wrong) > 0:
 		return strings.Join(wrong, "; "), false
 	case !found:
-		return "asks about calls that leave its sandbox once you trust the hooks with /hooks; the program codex is not on the path, so it was not tried" + away, true
+		return asks + " once you trust the hooks with /hooks; the program codex is not on the path, so it was not tried" + away, len(others) == 0
 	}
 	if wrong := s.probeCodex(ctx, sources); len(wrong) > 0 {
 		return fmt.Sprintf("version %s was tried: %s", version, strings.Join(wrong, "; ")), false
 	}
-	return fmt.Sprintf("asks about calls that leave its sandbox, version %s: a call was tried, and refused%s. codex exec and -a never do not ask", version, away), true
+	return fmt.Sprintf("%s, version %s: a call was tried, and refused%s. codex exec and -a never do not ask", asks, version, away), len(others) == 0
+}
+
+// othersOfCodex returns the hooks of others that can allow a call of Codex, as words with the file of each. It waits for all hooks, and one
+// that denies counts. So they allow a call only where Parley's decides nothing.
+func (s settings) othersOfCodex(sources []source, configs []codexConfig) (found []string) {
+	for _, from := range sources {
+		found = append(found, from.doc.others(s.agent.Name, from.path, hook.PermissionRequest)...)
+	}
+	for _, c := range configs {
+		if c.Hooks[hook.PermissionRequest] != nil {
+			found = append(found, fmt.Sprintf("a hook on %s in %s", hook.PermissionRequest, c.path))
+		}
+	}
+	return found
 }
 
 // wrongCodexServers returns what is wrong with the MCP servers that are called as Parley's is.

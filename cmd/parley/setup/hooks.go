@@ -62,15 +62,15 @@ func wakeHook(event, command string) eventHook {
 	return h
 }
 
-// otherwise is what a shell does if the hook before it, which is a command, fails: it says how to take the hooks out of the
-// file shown, and ends with the status that blocks.
-func otherwise(command, shown string) string {
+// otherwise is what a shell does if the hook of an agent before it, which is a command, fails: it says how to take the hooks out of
+// the file shown, and ends with the status that blocks.
+func otherwise(agent, command, shown string) string {
 	entry := "parley hook"
 	if strings.Contains(command, clientName+" hook ") {
 		entry = clientName + " hook"
 	}
 	return " || { echo " + shell.Word(fmt.Sprintf(`parley: the hook could not run, so this call is blocked. To take the hooks out: `+
-		`delete the entries with "%s" in %s, or where parley runs: parley setup claude-code --remove`, entry, shown)) + " >&2; exit 2; }"
+		`delete the entries with "%s" in %s, or where parley runs: parley setup %s --remove`, entry, shown, agent)) + " >&2; exit 2; }"
 }
 
 // isShut reports whether a command blocks if the hook in it fails.

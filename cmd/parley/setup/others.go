@@ -18,7 +18,7 @@ const (
 )
 
 // othersHooks returns the hooks of others that can allow a call of Claude Code, as words with the file of each: those in
-// settings that take effect, and those of plugins. In the mode default Parley's hook on PreToolUse leaves most calls to
+// settings that take effect, those of plugins, and those in the files of skills, commands and subagents. In the mode default Parley's hook on PreToolUse leaves most calls to
 // Claude Code, and a hook of others that allows one there has nobody asked. In any other mode Parley's own asks all the same.
 func (s settings) othersHooks(sources []source) (found []string) {
 	onlyManaged := slices.ContainsFunc(sources, func(from source) bool { return from.managed && string(from.doc.get("allowManagedHooksOnly")) == "true" })
@@ -32,18 +32,25 @@ func (s settings) othersHooks(sources []source) (found []string) {
 				enabled[name] = string(from.doc.get("enabledPlugins", name)) == "true"
 			}
 		}
-		found = append(found, from.doc.others(s.agent.Name, from.path)...)
+		found = append(found, from.doc.others(s.agent.Name, from.path, allowing...)...)
 	}
-	found = append(found, s.pluginHooks(enabled)...)
+	plugins := s.plugins(enabled)
+	found = append(found, s.pluginHooks(plugins)...)
+	if !onlyManaged {
+		found = append(found, s.skillHooks(plugins)...)
+	}
 	if more := len(found) - maxOthers; more > 0 {
 		found = append(found[:maxOthers], fmt.Sprintf("%d more", more))
 	}
 	return found
 }
 
-// others returns the hooks of others in a file that can allow a call.
-func (d *document) others(agent, path string) (found []string) {
-	for _, event := range []string{hook.PreToolUse, hook.PermissionRequest} {
+// allowing are the events on which a hook of Claude Code can allow a call.
+var allowing = []string{hook.PreToolUse, hook.PermissionRequest}
+
+// others returns the hooks of others on events in a file.
+func (d *document) others(agent, path string, events ...string) (found []string) {
+	for _, event := range events {
 		for i := range max(d.count("hooks", event), 0) {
 			for j := range max(d.count("hooks", event, i, "hooks"), 0) {
 				if raw := d.get("hooks", event, i, "hooks", j); !isOwnHook(raw, agent) {
@@ -67,40 +74,47 @@ func handlerWords(raw json.RawMessage) string {
 	return "a hook of the type " + parley.Quoted(h.Type, maxCommand)
 }
 
-// pluginHooks returns such hooks of the plugins that are enabled, as far as they can be read where Claude Code has
-// installed them. A plugin has hooks in hooks/hooks.json, and in what its manifest names or holds.
-func (s settings) pluginHooks(enabled map[string]bool) (found []string) {
+// plugins returns the folders of the plugins that are enabled, where Claude Code has installed them.
+func (s settings) plugins(enabled map[string]bool) (folders []string) {
 	s.Project = false
-	folder := filepath.Join(filepath.Dir(s.claudeFiles().hooks), "plugins")
 	var list struct {
 		Plugins map[string][]struct {
 			Path    string `json:"installPath"`
 			Project string `json:"projectPath"`
 		} `json:"plugins"`
 	}
-	text, err := regular.ReadLinked(filepath.Join(folder, "installed_plugins.json"))
+	text, err := regular.ReadLinked(filepath.Join(filepath.Dir(s.claudeFiles().hooks), "plugins", "installed_plugins.json"))
 	if err != nil || json.Unmarshal(text, &list) != nil {
 		return nil // none is installed
 	}
-	var files []string
 	for name, installed := range list.Plugins {
 		for _, p := range installed {
-			if !enabled[name] || p.Path == "" || p.Project != "" && !sameFolder(p.Project, s.Folder) {
-				continue
+			if enabled[name] && p.Path != "" && (p.Project == "" || sameFolder(p.Project, s.Folder)) {
+				folders = append(folders, p.Path)
 			}
-			manifest := filepath.Join(p.Path, ".claude-plugin", "plugin.json")
-			files = append(files, manifest, filepath.Join(p.Path, "hooks", "hooks.json"))
-			if d, ok := readPlugin(manifest); ok {
-				for _, more := range hookFiles(d.get("hooks")) {
-					files = append(files, filepath.Join(p.Path, more))
-				}
+		}
+	}
+	slices.Sort(folders)
+	return slices.Compact(folders)
+}
+
+// pluginHooks returns such hooks of plugins, as far as they can be read. A plugin has hooks in hooks/hooks.json, and in what its
+// manifest names or holds.
+func (s settings) pluginHooks(plugins []string) (found []string) {
+	var files []string
+	for _, folder := range plugins {
+		manifest := filepath.Join(folder, ".claude-plugin", "plugin.json")
+		files = append(files, manifest, filepath.Join(folder, "hooks", "hooks.json"))
+		if d, ok := readPlugin(manifest); ok {
+			for _, more := range hookFiles(d.get("hooks")) {
+				files = append(files, filepath.Join(folder, more))
 			}
 		}
 	}
 	slices.Sort(files)
 	for _, path := range slices.Compact(files) {
 		if d, ok := readPlugin(path); ok {
-			found = append(found, d.others(s.agent.Name, path)...)
+			found = append(found, d.others(s.agent.Name, path, allowing...)...)
 		}
 	}
 	return found

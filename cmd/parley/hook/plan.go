@@ -1,0 +1,62 @@
+package hook
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// planTool is the tool by which Claude Code has a plan approved. In a terminal it shows its prompt in every mode.
+const planTool = "ExitPlanMode"
+
+// isPlan reports whether a call writes the file of the plan that its session makes: the one that Claude Code has named to the
+// model, or a subagent's beside it, in the folder of plans in the person's settings. The plan is approved as a whole when it
+// is made. A plan of another session may be about to be approved, and a link leads elsewhere, so both are asked about.
+func isPlan(call toolCall, env func(string) (string, bool)) bool {
+	var input struct {
+		Path string `json:"file_path"`
+	}
+	own := ClaudeConfig(env)
+	if call.tool != "Write" && call.tool != "Edit" || own == "" || json.Unmarshal(call.input, &input) != nil {
+		return false
+	}
+	plan := planFile(call.conversation())
+	if call.part != "" {
+		plan = strings.TrimSuffix(plan, ".md") + "-agent-" + call.part + ".md"
+	}
+	return input.Path == plan && plan == filepath.Join(own, "plans", filepath.Base(plan)) && filepath.Ext(plan) == ".md" &&
+		isOwnFile(filepath.Join(own, "plans"), filepath.Base(plan))
+}
+
+// planFile returns the path of the plan in a conversation of Claude Code, as it was last named to the model; "" for none.
+func planFile(conversation []byte) (path string) {
+	for line := range bytes.Lines(conversation) {
+		if !bytes.Contains(line, []byte("planFilePath")) {
+			continue
+		}
+		var entry struct {
+			Type       string `json:"type"`
+			Attachment struct {
+				Path string `json:"planFilePath"`
+			} `json:"attachment"`
+		}
+		if json.Unmarshal(line, &entry) == nil && entry.Type == "attachment" && entry.Attachment.Path != "" {
+			path = entry.Attachment.Path
+		}
+	}
+	return path
+}
+
+// isOwnFile reports whether a file in a folder is one that exists under this name alone, or that is not there yet. Neither is a link.
+func isOwnFile(folder, name string) bool {
+	if info, err := os.Lstat(folder); err != nil || !info.IsDir() {
+		return os.IsNotExist(err)
+	}
+	info, err := os.Lstat(filepath.Join(folder, name))
+	if err != nil {
+		return os.IsNotExist(err)
+	}
+	return info.Mode().IsRegular() && linksOf(info) == 1
+}
