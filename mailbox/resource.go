@@ -85,6 +85,16 @@ func (r *Resource) FindUse(use, by capabilities.ID, key string) *ResourceUse {
 // state.
 func (r *Resource) Uses() []ResourceUse { return r.uses }
 
+// UsesBy returns the last uses by a grant and all that derive from it, the newest first, and at most so many. Those by the zero grant are all.
+func (r *Resource) UsesBy(grant capabilities.ID, l *Grants, most int) (all []ResourceUse) {
+	for i := range slices.Backward(r.uses) {
+		if u := &r.uses[i]; len(all) < most && (grant.IsZero() || u.isBy(grant, l)) {
+			all = append(all, *u)
+		}
+	}
+	return all
+}
+
 func (r *Resource) use(id capabilities.ID) *ResourceUse {
 	i := slices.IndexFunc(r.uses, func(u ResourceUse) bool { return u.Begun.Use == id })
 	if i < 0 {
@@ -300,14 +310,15 @@ func checkMaker(s *State, by capabilities.ID) error {
 // EndResource ends a resource, with all grants of it. By is the host that has made it.
 type EndResource struct{ By capabilities.ID }
 
-func (c EndResource) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c EndResource) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	if s.Resource.made != nil && s.Profile.Archived {
 		return nil, nil
 	}
 	if err := checkMaker(s, c.By); err != nil {
 		return nil, err
 	}
-	return []events.Event{&events.AgentArchived{By: c.By}}, nil
+	evs, err := s.endAsked(func(*ResourceUse) bool { return true }, parley.Refuse(parley.NotPermitted, "the resource has ended"), now)
+	return append(evs, &events.AgentArchived{By: c.By}), err
 }
 
 // mintResource checks a grant of a resource, which its home records before anybody can use it.
@@ -506,7 +517,7 @@ func (c AllowUse) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 		return nil, nil
 	}
 	if why := u.stillHeld(s, now); why != nil {
-		return []events.Event{u.tooLate(why, now)}, nil
+		return s.endAsked(func(o *ResourceUse) bool { return o == u }, why, now)
 	}
 	return []events.Event{&events.UseAllowed{Use: c.Use, Form: c.Form}}, nil
 }
@@ -520,10 +531,39 @@ func (u *ResourceUse) stillHeld(s *State, now capabilities.Time) error {
 	return err
 }
 
-// tooLate ends a use whose reference has ended before it was decided on.
-func (u *ResourceUse) tooLate(why error, now capabilities.Time) events.Event {
+// AskKey is the key of the approval that asks about a use.
+func AskKey(use capabilities.ID) string { return "use " + use.ULID.String() }
+
+// endAsked ends uses that wait for a decision, with the approvals that ask about them: nobody is to decide on what can have no effect.
+func (s *State) endAsked(which func(u *ResourceUse) bool, why error, now capabilities.Time) (evs []events.Event, err error) {
 	e := parley.AsError(why)
-	return &events.UseEnded{Use: u.Begun.Use, How: events.UseDenied, Code: string(e.Code), Text: e.Message, Date: now}
+	for i := range s.Resource.uses {
+		u := &s.Resource.uses[i]
+		if !u.IsAsked() || !which(u) {
+			continue
+		}
+		evs = append(evs, &events.UseEnded{Use: u.Begun.Use, How: events.UseDenied, Code: string(e.Code), Text: e.Message, Date: now})
+		m, err := s.Mail.underKey(&s.Mail.Keys.asked, AskKey(u.Begun.Use))
+		if err != nil {
+			return nil, err
+		}
+		if m != nil && m.Form.IsOpen() {
+			evs = append(evs, &events.FormCancelled{Form: m.Form.ID, Reason: events.Cancelled, By: s.ID, Note: e.Message, Date: now})
+		}
+	}
+	return evs, nil
+}
+
+// isBy reports whether a use is by a grant, or by one that derives from it.
+func (u *ResourceUse) isBy(grant capabilities.ID, l *Grants) bool {
+	for id := u.Begun.Grant; !id.IsZero(); {
+		if id == grant {
+			return true
+		}
+		g, _ := l.minted.Get(id)
+		id = g.Parent
+	}
+	return false
 }
 
 // EndUse records how a use has ended. One that has ended stays as it is.
@@ -539,6 +579,9 @@ func (c EndUse) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, 
 	if u == nil || u.Ended != nil || c.How == events.UseDenied && !u.IsAsked() {
 		return nil, nil
 	}
+	if c.How == events.UseDenied && c.Err != nil {
+		return s.endAsked(func(o *ResourceUse) bool { return o == u }, parley.Refuse(c.Err.Code, "%s", parley.Shown(c.Err.Message, maxReason)), now)
+	}
 	e := &events.UseEnded{Use: c.Use, How: c.How, Date: now}
 	if c.Err != nil {
 		e.Code, e.Text = string(c.Err.Code), parley.Shown(c.Err.Message, maxReason)
@@ -550,9 +593,11 @@ func (c EndUse) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, 
 }
 
 // LoseUses ends as unknown the uses that have gone out and that the process does not know: the node ended in between. It ends as denied
-// those that wait for a decision if the process does not know them either and their reference has ended.
+// those that wait for a decision if the process does not know them either, and their reference has ended or, with Gone, they have no key:
+// no caller has come again for them.
 type LoseUses struct {
 	IsKnown func(u *ResourceUse) bool
+	Gone    bool
 }
 
 func (c LoseUses) decide(s *State, now capabilities.Time, _ IDs) (evs []events.Event, err error) {
@@ -563,8 +608,18 @@ func (c LoseUses) decide(s *State, now capabilities.Time, _ IDs) (evs []events.E
 		}
 		if u.IsOut() {
 			evs = append(evs, &events.UseEnded{Use: u.Begun.Use, How: events.UseUnknown, Date: now})
-		} else if why := u.stillHeld(s, now); why != nil {
-			evs = append(evs, u.tooLate(why, now))
+			continue
+		}
+		why := u.stillHeld(s, now)
+		if why == nil && c.Gone && u.Begun.Key == "" {
+			why = parley.Refuse(parley.Cancelled, "nobody waits for the use any more, and it has no key")
+		}
+		if why != nil {
+			ended, err := s.endAsked(func(o *ResourceUse) bool { return o == u }, why, now)
+			if err != nil {
+				return nil, err
+			}
+			evs = append(evs, ended...)
 		}
 	}
 	return evs, nil

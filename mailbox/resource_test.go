@@ -2,6 +2,7 @@ package mailbox_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/oklog/ulid/v2"
@@ -144,6 +145,11 @@ func (w *resourceWorld) revoke(t *rapid.T) {
 		t.Fatal(err)
 	}
 	g.revoked = true
+	for _, u := range w.uses { // what waits for a decision by it ends
+		if !u.out && !u.ended && slices.Contains(u.chain, g) {
+			u.ended, u.denied = true, true
+		}
+	}
 }
 
 // used counts the uses by a grant, and those since a time.
