@@ -202,3 +202,25 @@ func TestUnmakeEndsWhatItNames(t *testing.T) {
 		t.Errorf("bob, by the resource that has ended: %v", err)
 	}
 }
+
+// TestTheNodesOwnFilesAreNotGiven makes files of the content of the node's key and of a secret, as whoever has it can from anywhere.
+func TestTheNodesOwnFilesAreNotGiven(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	n := openNode(t, state)
+	made := events.ResourceMade{Kind: capabilities.KindSecret, Header: "X: {}", Facet: capabilities.Facet{Only: "api.example", Methods: "GET"}}
+	secret, err := ResourcesOf(n.Host()).Make(t.Context(), NewResource{Name: "key", Made: made, Secret: "correct-horse"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"node.key", filepath.Join(secretsFolder, secret.Resource.ULID.String())} {
+		b, err := os.ReadFile(filepath.Join(state, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := storeText(t, n.Host(), "f", b, 1<<20)
+		if _, err := ResourcesOf(n.Host()).Make(t.Context(), NewResource{Name: "mine", Made: events.ResourceMade{Kind: capabilities.KindFile, File: &f}}, false); parley.CodeOf(err) != parley.NotPermitted {
+			t.Errorf("%s is given: %v", name, err)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -176,11 +177,15 @@ func (r *NewResource) prepare(ctx context.Context, n *Node) error {
 	var err error
 	switch m.Kind {
 	case capabilities.KindFolder:
-		if m.Folder, err = resource.CheckFolder(m.Folder); err != nil {
+		if m.Folder, err = resource.CheckFolder(m.Folder, m.Facet.Mode != capabilities.ReadOnly); err != nil {
 			return err
 		}
 		if real, err := filepath.EvalSymlinks(n.o.Folder); err == nil && (isInside(m.Folder, real) || isInside(real, m.Folder)) {
 			return parley.Refuse(parley.NotPermitted, "the folder has the node's own state in it, or is in that")
+		}
+	case capabilities.KindFile:
+		if m.File != nil {
+			err = n.resources.checkOwn(*m.File)
 		}
 	case capabilities.KindSecret:
 		err = errors.Join(resource.CheckSecret(r.Secret), resource.CheckAuthority(m.Authority))
@@ -190,6 +195,34 @@ func (r *NewResource) prepare(ctx context.Context, n *Node) error {
 		}
 	}
 	return err
+}
+
+// checkOwn refuses a file with the content of one of the node's own, such as its key.
+func (rs *resources) checkOwn(f events.File) error {
+	for _, folder := range []string{rs.node.o.Folder, filepath.Dir(rs.secretFile(capabilities.ID{}))} {
+		entries, err := os.ReadDir(folder)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for _, e := range entries {
+			if info, err := e.Info(); err != nil || !info.Mode().IsRegular() || uint64(info.Size()) != uint64(f.Size) || f.Size == 0 {
+				continue
+			}
+			in, err := os.Open(filepath.Join(folder, e.Name()))
+			if err != nil {
+				return err
+			}
+			sum := sha256.New()
+			_, err = io.Copy(sum, in)
+			if err = errors.Join(err, in.Close()); err != nil {
+				return err
+			}
+			if hex.EncodeToString(sum.Sum(nil)) == f.Digest {
+				return parley.Refuse(parley.NotPermitted, "that is a file of the node's own state: it is not given")
+			}
+		}
+	}
+	return nil
 }
 
 func isInside(name, folder string) bool {

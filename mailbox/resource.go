@@ -2,7 +2,10 @@ package mailbox
 
 import (
 	"bytes"
+	"net/netip"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parley"
@@ -224,9 +227,12 @@ func checkSecret(m *events.ResourceMade, wrong func(string, ...any) error) error
 	case len(m.Authority) > maxAuthority:
 		return parley.Refuse(parley.TooLarge, "the certificates have %d KiB at most", maxAuthority>>10)
 	}
+	if slices.Contains(ownHeaders, strings.ToLower(name)) {
+		return wrong("the header %s is not for a secret: the request itself has it", name)
+	}
 	for _, h := range strings.Fields(m.Facet.Only) {
-		if h != strings.ToLower(h) || strings.ContainsAny(h, "/@?#\\*_ ") {
-			return wrong("%s is no host: it is a name in lower case, and its port if that is not 443", parley.Quoted(h, 80))
+		if !isHost(h) {
+			return wrong("%s is no host: it is a name in lower case and ASCII, as api.example, and its port if that is not 443", parley.Quoted(h, 80))
 		}
 	}
 	for _, method := range strings.Fields(m.Facet.Methods) {
@@ -235,6 +241,43 @@ func checkSecret(m *events.ResourceMade, wrong func(string, ...any) error) error
 		}
 	}
 	return nil
+}
+
+// ownHeaders are the headers that a request has for itself, or that the holder of a secret may choose. The rest of the node would replace a
+// secret in them, or send it where it is not read.
+var ownHeaders = []string{
+	"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect", "user-agent", "accept-encoding", "accept", "accept-language",
+	"content-type", "content-encoding", "range", "idempotency-key", "if-match", "if-modified-since", "if-none-match", "if-unmodified-since", "prefer",
+}
+
+// isHost reports whether a text is the host of an address as requests have it: a name, or an address of the Internet Protocol, and a port other
+// than 443.
+func isHost(h string) bool {
+	u, err := url.Parse("https://" + h)
+	if err != nil || u.Host != h || h == "" || strings.HasSuffix(h, ":") || len(h) > 260 {
+		return false
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || n == 443 || strconv.FormatUint(n, 10) != port {
+			return false
+		}
+	}
+	name := u.Hostname()
+	if strings.HasPrefix(h, "[") {
+		a, err := netip.ParseAddr(name)
+		return err == nil && a.Is6() && a.Zone() == "" && a.String() == name
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' || strings.ContainsFunc(label, func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-') }) {
+			return false
+		}
+	}
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	if strings.Trim(last, "0123456789") == "" { // an address, or nothing that anybody can reach
+		_, err := netip.ParseAddr(name)
+		return err == nil
+	}
+	return true
 }
 
 // Methods are the methods of requests that a secret may be used with.
