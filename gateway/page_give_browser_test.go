@@ -1,8 +1,11 @@
 package gateway
 
 import (
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"parley"
@@ -88,6 +91,33 @@ func TestAnAnswerGivesWhatItsSentenceSays(t *testing.T) {
 	ref, ok := values["what"].AsRef()
 	f := ref.Facet
 	if !ok || f.Mode != capabilities.ReadOnly || f.Below != "docs" || f.Uses != 2 || f.Rate != (capabilities.Rate{Uses: 1, Seconds: 60}) || !f.Ask || f.Until == 0 {
+		t.Errorf("fae got %+v", ref)
+	}
+}
+
+// TestAnAnswerIsNarrowedWithoutScript gives less of a name by a plain HTML form, which shows what is given before.
+func TestAnAnswerIsNarrowedWithoutScript(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	if _, err := actors.ResourcesOf(h.node.Host()).Make(t.Context(), actors.NewResource{Name: "notes", Made: events.ResourceMade{Kind: capabilities.KindFolder, Folder: t.TempDir()}}, false); err != nil {
+		t.Fatal(err)
+	}
+	asked := h.ask(parley.Form{Title: "Notes", Description: "d", Fields: []events.Field{{Name: "what", Type: events.Capability}}})
+	at := "/forms/" + asked.Form.String()
+	sent := url.Values{"f0": {"notes"}, "f0-read": {"yes"}, "f0-uses": {"3"}}
+	if status, _, body := h.postForm(at+"?do=give", sent); status != http.StatusOK || !strings.Contains(body, "fae gets the folder notes: list and read, 3 uses. You can revoke it") || !strings.Contains(body, `name="f0-read" value="yes" checked`) {
+		t.Errorf("before it is sent: %d\n%s", status, body)
+	}
+	for name, wrong := range map[string]string{"f0-methods": "GET", "f0-uses": "0", "f0-below": "/", "f0-until": "soon"} {
+		if status, _, body := h.postForm(at, url.Values{"f0": {"notes"}, name: {wrong}}); status != http.StatusUnprocessableEntity && status != http.StatusBadRequest {
+			t.Errorf("%s=%s: %d\n%s", name, wrong, status, body)
+		}
+	}
+	if status, _, body := h.postForm(at, sent); status != http.StatusSeeOther {
+		t.Fatalf("%d\n%s", status, body)
+	}
+	values, _ := h.outcome(asked).Values.AsRecord()
+	if ref, _ := values["what"].AsRef(); ref.Facet != (capabilities.Facet{Mode: capabilities.ReadOnly, Uses: 3}) {
 		t.Errorf("fae got %+v", ref)
 	}
 }

@@ -119,7 +119,7 @@ func (p *page) takeForm(ref capabilities.FormRef) error {
 	if do == "show" {
 		return showEdited(p, e, sent, show)
 	}
-	if do == "give" {
+	if do == "give" || sent.Get("do") == "give" {
 		return showGiven(p, e, sent, show)
 	}
 	t := &refusedAnswer{Texts: readTexts(e.Fields, sent), Sent: sent}
