@@ -151,7 +151,7 @@ var pure = map[string][]string{
 		"github.com/oklog/ulid/v2", "github.com/vmihailenco/msgpack/v5", "github.com/vmihailenco/msgpack/v5/msgpcode",
 	},
 	"mailbox": {
-		"bytes", "cmp", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "iter", "maps", "math", "slices", "strconv", "strings", "time",
+		"bytes", "cmp", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "iter", "maps", "math", "net/netip", "net/url", "slices", "strconv", "strings", "time",
 		"unicode", "unicode/utf8",
 		"github.com/oklog/ulid/v2", "github.com/vmihailenco/msgpack/v5",
 	},

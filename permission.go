@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"parley/capabilities"
 	"parley/events"
 )
 
@@ -23,7 +24,12 @@ type Permission struct {
 	Session string `json:"session,omitempty"` // of a coding agent: the session that makes the call, as the node calls it
 
 	Offers []Offer `json:"offers,omitempty"` // the standing rules that an answer may make, that for the very call first
+
+	Use *AskedUse `json:"use,omitempty"` // of a resource, which asks for it; nil for the call of an agent
 }
+
+// AskedUse is what the node says of a use that a resource asks about.
+type AskedUse = events.AskedUse
 
 // Offer is a standing rule that an answer may make. The answer names it by its ID.
 type Offer = events.Offer
@@ -59,6 +65,9 @@ func (p *Permission) Around() (before, after string) {
 		}
 		appendParts(&b, o.ID, o.Words, string(covers))
 	}
+	if u := p.Use; u != nil {
+		appendParts(&b, "use", u.By.String(), u.Holder, u.Through, string(u.Kind), u.Name, u.Called)
+	}
 	return before, b.String()
 }
 
@@ -75,15 +84,12 @@ func (p *Permission) IsSameCall(o *Permission) bool {
 	return p.Tool == o.Tool && p.Folder == o.Folder && p.Input == o.Input
 }
 
-// useOf begins the tool of a permission for the use of a resource, which the resource asks for and names who uses it as its part.
-const useOf = "use "
-
-// Caller returns who makes a call, if the asker is the resource that is used: "" for any other call. Uses of several are never decided as one.
-func (p *Permission) Caller() string {
-	if strings.HasPrefix(p.Tool, useOf) {
-		return p.Part
+// Caller returns who makes a call, if the asker is the resource that is used: zero for any other call. Uses of several are never decided as one.
+func (p *Permission) Caller() capabilities.ID {
+	if p.Use != nil {
+		return p.Use.By
 	}
-	return ""
+	return capabilities.ID{}
 }
 
 // appendParts writes texts so that no two lists of them are written alike.

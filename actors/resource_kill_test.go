@@ -365,8 +365,12 @@ func TestAUseThatIsRevokedWhileItIsAskedForGoesNowhere(t *testing.T) {
 	if err := n.Host().Names().Revoke(t.Context(), grants[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Host().Answer(t.Context(), asked, parley.Answer{Values: map[string]capabilities.Value{"decision": capabilities.String("once")}}); err != nil {
-		t.Fatal(err)
+	_, err = n.Host().Answer(t.Context(), asked, parley.Answer{Values: map[string]capabilities.Value{"decision": capabilities.String("once")}})
+	if parley.CodeOf(err) != parley.AlreadyCancelled {
+		t.Errorf("the use can still be decided on: %v", err)
+	}
+	if m, err := n.Host().Message(t.Context(), asked); err != nil || m.Outcome == nil || !strings.Contains(m.Outcome.Note, "revoked") {
+		t.Errorf("the approval has ended as %+v (%v)", m.Outcome, err)
 	}
 	if err := <-done; parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("the use ends with %v", err)

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -44,14 +45,18 @@ const (
 	secretsFolder = "secrets"
 
 	longestUseWait = 10 * time.Second // that another node is kept waiting for a use
+	longestAbsence = 2 * time.Minute  // of the caller of a use that is asked for: one without a key has gone then
 	keptResults    = 64               // of uses that have ended, for callers that come again
 	usesOfOneNode  = 16               // that are served for another node at once
+	listedUses     = 20               // of a resource, to a holder
 )
 
 // resources does the uses of the node's resources.
 type resources struct {
-	node  *Node
-	kinds map[capabilities.Kind]resource.Kind
+	node    *Node
+	kinds   map[capabilities.Kind]resource.Kind
+	absence time.Duration // longestAbsence
+	since   time.Time     // when the process began
 
 	mu      sync.Mutex
 	open    map[capabilities.ID]*openUse
@@ -65,7 +70,9 @@ type openUse struct {
 	resource capabilities.ID
 	call     resource.Call
 	verb     string
+	called   string // what the holder calls the resource
 	facet    capabilities.Facet
+	callers  callers
 	done     chan struct{} // closed when it has ended, or the node has
 
 	out   bool            // guarded by the lock of resources
@@ -76,7 +83,70 @@ type openUse struct {
 
 func newResources(n *Node) *resources {
 	return &resources{
-		node: n, kinds: resource.Kinds(), open: map[capabilities.ID]*openUse{}, results: map[capabilities.ID]view.Use{}, serving: map[capabilities.NodeID]int{},
+		node: n, kinds: resource.Kinds(), absence: longestAbsence, since: time.Now(), open: map[capabilities.ID]*openUse{}, results: map[capabilities.ID]view.Use{}, serving: map[capabilities.NodeID]int{},
+	}
+}
+
+// callers are those who wait for a use.
+type callers struct {
+	mu     sync.Mutex
+	n      int
+	left   time.Time     // when the last one has left
+	change chan struct{} // closed at the next that comes or leaves
+}
+
+func newCallers() callers { return callers{left: time.Now(), change: make(chan struct{})} }
+
+func (c *callers) add(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n += n; c.n == 0 {
+		c.left = time.Now()
+	}
+	close(c.change)
+	c.change = make(chan struct{})
+}
+
+// isThere waits until a caller is there, and reports false if none has come for a time, or the context has ended.
+func (c *callers) isThere(ctx context.Context, absence time.Duration) bool {
+	for there := range c.follow(ctx, absence) {
+		if there {
+			return true
+		}
+	}
+	return false
+}
+
+// hasGone waits until no caller has come for a time, and reports true then, and false if the context has ended.
+func (c *callers) hasGone(ctx context.Context, absence time.Duration) bool {
+	for range c.follow(ctx, absence) {
+	}
+	return ctx.Err() == nil
+}
+
+// follow yields whether a caller is there, at first and at each change, until none has come for a time.
+func (c *callers) follow(ctx context.Context, absence time.Duration) func(yield func(bool) bool) {
+	return func(yield func(bool) bool) {
+		for {
+			c.mu.Lock()
+			there, left, change := c.n > 0, absence-time.Since(c.left), c.change
+			c.mu.Unlock()
+			if !there && left <= 0 || !yield(there) {
+				return
+			}
+			away := time.NewTimer(left)
+			if there {
+				away.Stop()
+			}
+			select {
+			case <-change:
+			case <-away.C:
+			case <-ctx.Done():
+				away.Stop()
+				return
+			}
+			away.Stop()
+		}
 	}
 }
 
@@ -107,11 +177,15 @@ func (r *NewResource) prepare(ctx context.Context, n *Node) error {
 	var err error
 	switch m.Kind {
 	case capabilities.KindFolder:
-		if m.Folder, err = resource.CheckFolder(m.Folder); err != nil {
+		if m.Folder, err = resource.CheckFolder(m.Folder, m.Facet.Mode != capabilities.ReadOnly); err != nil {
 			return err
 		}
 		if real, err := filepath.EvalSymlinks(n.o.Folder); err == nil && (isInside(m.Folder, real) || isInside(real, m.Folder)) {
 			return parley.Refuse(parley.NotPermitted, "the folder has the node's own state in it, or is in that")
+		}
+	case capabilities.KindFile:
+		if m.File != nil {
+			err = n.resources.checkOwn(*m.File)
 		}
 	case capabilities.KindSecret:
 		err = errors.Join(resource.CheckSecret(r.Secret), resource.CheckAuthority(m.Authority))
@@ -121,6 +195,34 @@ func (r *NewResource) prepare(ctx context.Context, n *Node) error {
 		}
 	}
 	return err
+}
+
+// checkOwn refuses a file with the content of one of the node's own, such as its key.
+func (rs *resources) checkOwn(f events.File) error {
+	for _, folder := range []string{rs.node.o.Folder, filepath.Dir(rs.secretFile(capabilities.ID{}))} {
+		entries, err := os.ReadDir(folder)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for _, e := range entries {
+			if info, err := e.Info(); err != nil || !info.Mode().IsRegular() || uint64(info.Size()) != uint64(f.Size) || f.Size == 0 {
+				continue
+			}
+			in, err := os.Open(filepath.Join(folder, e.Name()))
+			if err != nil {
+				return err
+			}
+			sum := sha256.New()
+			_, err = io.Copy(sum, in)
+			if err = errors.Join(err, in.Close()); err != nil {
+				return err
+			}
+			if hex.EncodeToString(sum.Sum(nil)) == f.Digest {
+				return parley.Refuse(parley.NotPermitted, "that is a file of the node's own state: it is not given")
+			}
+		}
+	}
+	return nil
 }
 
 func isInside(name, folder string) bool {
@@ -225,12 +327,16 @@ func (rs Resources) held(ctx context.Context, name string) (capabilities.Ref, er
 	})
 }
 
-// End ends a resource that the host has made, with all grants of it, and frees its name.
+// End ends a resource that the host has made, with all grants of it, and frees its name. Of a name under which the host holds less than the
+// resource, it ends the grants that were given by that name, and no others.
 func (rs Resources) End(ctx context.Context, name string) error {
 	n := rs.agent.node
 	ref, err := rs.own(ctx, name)
 	if err != nil {
 		return err
+	}
+	if !ref.Facet.IsFull() {
+		return rs.endPart(ctx, name, ref)
 	}
 	home := &Agent{node: n, id: ref.Target}
 	made, err := madeOf(ctx, home)
@@ -242,6 +348,22 @@ func (rs Resources) End(ctx context.Context, name string) error {
 	}
 	if err := errors.Join(n.resources.kinds[ref.Kind].Revoke(resource.Resource{ID: ref.Target, Made: &made}), n.resources.dropSecret(ref.Target)); err != nil {
 		return err
+	}
+	return rs.agent.Names().Remove(ctx, name)
+}
+
+// endPart revokes the grants that were given by a name, and frees it.
+func (rs Resources) endPart(ctx context.Context, name string, ref capabilities.Ref) error {
+	grants, err := rs.agent.Names().Grants(ctx)
+	if err != nil {
+		return err
+	}
+	for _, g := range grants {
+		if g.Target == ref.Target && g.Revoked == 0 && g.Name == capabilities.Normal(name) {
+			if err := rs.agent.Names().Revoke(ctx, g.ID); err != nil {
+				return err
+			}
+		}
 	}
 	return rs.agent.Names().Remove(ctx, name)
 }
@@ -389,10 +511,24 @@ func (rs Resources) Use(ctx context.Context, r Used) (view.Use, error) {
 	if u.Use.IsZero() {
 		u.Use = n.newID()
 	}
+	got, err := view.Use{}, error(nil)
 	if ref.Target.Node != n.id {
-		return rs.useElsewhere(ctx, u)
+		got, err = rs.useElsewhere(ctx, u)
+	} else {
+		got, err = n.resources.use(ctx, u)
 	}
-	return n.resources.use(ctx, u)
+	if err != nil || got.Holds == nil || len(got.Holds.Uses) == 0 {
+		return got, err
+	}
+	return query(ctx, rs.agent, func(s *mailbox.State, _ capabilities.Time) (view.Use, error) {
+		for i := range got.Holds.Uses {
+			by := &got.Holds.Uses[i]
+			if by.ByName, err = s.Names.Of(by.By); err != nil {
+				return got, err
+			}
+		}
+		return got, nil
+	})
 }
 
 // use does a use of a resource of this node, or returns how it is.
@@ -414,7 +550,7 @@ func (rs *resources) use(ctx context.Context, u use) (view.Use, error) {
 	_, _ = digest.Write([]byte(u.Verb + "\x00")) // a hash never fails
 	_, _ = digest.Write(capabilities.Record(u.Input).AppendMsgpack(nil))
 	now, err := call(ctx, home, beginUse{
-		mailbox.BeginUse{Use: u.Use, By: u.by, Grant: u.grant, Facet: u.facet, Action: c.Action, Words: c.Words, Digest: digest.Sum(nil), Key: u.Key}, u.Verb, c, u.again,
+		mailbox.BeginUse{Use: u.Use, By: u.by, Grant: u.grant, Facet: u.facet, Action: c.Action, Words: c.Words, Digest: digest.Sum(nil), Key: u.Key}, u.Verb, u.Name, c, u.again,
 	})
 	if err != nil {
 		return view.Use{}, err
@@ -430,7 +566,16 @@ func (rs *resources) describe(ctx context.Context, home *Agent, kind resource.Ki
 			return nil, err
 		}
 		all.Ask = !ask.IsZero()
-		return &view.Holding{Resource: u.resource, Kind: made.Kind, Facet: all, Words: all.Words(made.Kind, capabilities.Time.String), Used: s.Resource.Used(u.grant), Verbs: []view.Verb{}}, nil
+		h := &view.Holding{Resource: u.resource, Kind: made.Kind, Facet: all, Words: all.Words(made.Kind, capabilities.Time.String), Used: s.Resource.Used(u.grant), Verbs: []view.Verb{}, Uses: []view.UseBy{}}
+		for _, one := range s.Resource.UsesBy(u.grant, &s.Grants, listedUses) {
+			shown := rs.shown(one, capabilities.Null())
+			by := view.UseBy{By: one.Begun.By, Words: shown.Words, State: shown.State, Begun: one.Begun.Date}
+			if one.Ended != nil {
+				by.Ended, by.Error = one.Ended.Date, shown.Error
+			}
+			h.Uses = append(h.Uses, by)
+		}
+		return h, nil
 	})
 	if err != nil {
 		return view.Use{}, err
@@ -449,6 +594,7 @@ func (rs *resources) describe(ctx context.Context, home *Agent, kind resource.Ki
 type beginUse struct {
 	command mailbox.BeginUse
 	verb    string
+	called  string
 	call    resource.Call
 	again   bool
 }
@@ -475,7 +621,7 @@ func (m beginUse) handle(b *mailboxActor) (usedNow, error) {
 	if err != nil {
 		return usedNow{}, err
 	}
-	o, first := rs.enter(u.Begun.Use, &openUse{resource: b.reg.id, call: m.call, verb: m.verb, facet: limits, done: make(chan struct{}), out: u.IsOut()})
+	o, first := rs.enter(u.Begun.Use, &openUse{resource: b.reg.id, call: m.call, verb: m.verb, called: m.called, facet: limits, callers: newCallers(), done: make(chan struct{}), out: u.IsOut()})
 	if first { // else it is under way, or asked, in this process
 		begun := *u
 		b.release(func(lost error) {
@@ -526,6 +672,9 @@ func (rs *resources) begin(u mailbox.ResourceUse, o *openUse) {
 	}
 	home := &Agent{node: rs.node, id: o.resource}
 	form, allowed, err := rs.askFor(u, o, home)
+	if allowed && u.Begun.Key == "" && !o.callers.isThere(rs.node.life, rs.absence) {
+		allowed, err = false, nobodyWaits()
+	}
 	if rs.node.life.Err() != nil {
 		rs.end(u.Begun.Use, o, view.Use{}, errClosing())
 		return
@@ -545,6 +694,11 @@ func (rs *resources) begin(u mailbox.ResourceUse, o *openUse) {
 	}
 }
 
+// nobodyWaits returns the error of a use whose caller has gone: what it would have had done may be wrong by now, and nobody would know.
+func nobodyWaits() error {
+	return parley.Refuse(parley.Cancelled, "nobody waits for the use any more, and it has no key").WithHint("use again with a key, and come again with that")
+}
+
 // denial returns the error of a use that was denied.
 func denial(err error) *parley.Error {
 	if err == nil {
@@ -554,30 +708,21 @@ func denial(err error) *parley.Error {
 }
 
 // askFor asks whoever gave the reference about a use, in an approval with all of it. A use that is asked about again, after a new start, is
-// in the same one.
+// in the same one. One without a key ends when its caller has gone.
 func (rs *resources) askFor(u mailbox.ResourceUse, o *openUse, home *Agent) (form capabilities.ID, allowed bool, err error) {
-	ctx := rs.node.life
+	ctx, cancel := context.WithCancelCause(rs.node.life)
+	defer cancel(nil)
 	input, err := json.Marshal(map[string]capabilities.Value{"verb": capabilities.String(o.verb), "input": capabilities.Record(o.call.Input)})
 	if err != nil {
 		return form, false, err
 	}
-	giver := &Agent{node: rs.node, id: u.Begun.Ask}
-	type names struct{ resource, user string }
-	known, err := query(ctx, giver, func(s *mailbox.State, _ capabilities.Time) (n names, err error) {
-		if n.resource, err = s.Names.Of(o.resource); err == nil {
-			n.user, err = s.Names.Of(u.Begun.By)
-		}
-		return n, err
-	})
+	use, err := rs.named(ctx, u, o, home)
 	if err != nil {
 		return form, false, err
 	}
-	if known.user == "" {
-		known.user = u.Begun.By.String()
-	}
 	asked, err := home.Approve(ctx, mailbox.RequestApproval{
-		Permission: parley.Permission{Tool: "use " + known.resource, Input: string(input), Reason: parley.Shown(u.Begun.Words, 1000), Part: parley.Shown(known.user, 150)},
-		To:         u.Begun.Ask.String(), Key: "use " + u.Begun.Use.ULID.String(), Each: true,
+		Permission: parley.Permission{Tool: "use " + use.Name, Input: string(input), Use: &use},
+		To:         u.Begun.Ask.String(), Key: mailbox.AskKey(u.Begun.Use), Deadline: o.facet.Until, Each: true,
 	})
 	if err != nil {
 		return form, false, err
@@ -585,11 +730,56 @@ func (rs *resources) askFor(u mailbox.ResourceUse, o *openUse, home *Agent) (for
 	rs.mu.Lock()
 	o.form = asked.Form
 	rs.mu.Unlock()
-	allowed, outcome, err := home.AwaitApproval(ctx, capabilities.FormID(asked.Form))
-	if _, reason := mailbox.ReadDecision(outcome.Values); err == nil && !allowed && cmp.Or(reason, outcome.Note) != "" {
-		err = parley.Refuse(parley.Declined, "who gave the reference has denied this use: %s", parley.Shown(cmp.Or(reason, outcome.Note), 1000))
+	if u.Begun.Key == "" {
+		rs.node.run(func() {
+			if o.callers.hasGone(ctx, rs.absence) {
+				cancel(nobodyWaits())
+			}
+		})
 	}
-	return asked.Form, allowed, err
+	allowed, outcome, err := home.AwaitApproval(ctx, capabilities.FormID(asked.Form))
+	if gone := context.Cause(ctx); gone != nil && rs.node.life.Err() == nil {
+		return asked.Form, false, gone
+	}
+	if err != nil || allowed {
+		return asked.Form, allowed, err
+	}
+	_, reason := mailbox.ReadDecision(outcome.Values)
+	switch said := parley.Shown(cmp.Or(reason, outcome.Note), 1000); {
+	case outcome.Status == view.StatusExpired:
+		err = parley.Refuse(parley.Expired, "nobody decided on this use while the reference was good")
+	case said != "":
+		err = parley.Refuse(parley.Declined, "who gave the reference has denied this use: %s", said)
+	}
+	return asked.Form, false, err
+}
+
+// named returns a use as whoever gave the reference knows it.
+func (rs *resources) named(ctx context.Context, u mailbox.ResourceUse, o *openUse, home *Agent) (use parley.AskedUse, err error) {
+	given, err := query(ctx, home, func(s *mailbox.State, _ capabilities.Time) (g capabilities.Grant, err error) {
+		_, chain, _, err := mailbox.BeginUse{By: u.Begun.By, Grant: u.Begun.Grant}.Limits(s)
+		for _, one := range chain {
+			if one.By == u.Begun.Ask {
+				g = one
+			}
+		}
+		g.Kind = s.Resource.Made().Kind
+		return g, err
+	})
+	if err != nil {
+		return use, err
+	}
+	return query(ctx, &Agent{node: rs.node, id: u.Begun.Ask}, func(s *mailbox.State, _ capabilities.Time) (parley.AskedUse, error) {
+		name, err := s.Names.Of(o.resource)
+		use := parley.AskedUse{By: u.Begun.By, Kind: given.Kind, Name: parley.Shown(cmp.Or(s.Grants.Grant(given.ID).Name, name, o.called), 150), Called: parley.Shown(o.called, 150)}
+		if err == nil {
+			use.Holder, err = s.Names.Of(u.Begun.By)
+		}
+		if err == nil && given.To != u.Begun.By && !given.To.IsZero() {
+			use.Through, err = s.Names.Of(given.To)
+		}
+		return use, err
+	})
 }
 
 // allowUse has a use go out that was asked about.
@@ -657,7 +847,7 @@ func (rs *resources) record(id capabilities.ID, o *openUse, c mailbox.EndUse) {
 		return
 	}
 	final := rs.shown(u, c.Result)
-	if c.Err != nil {
+	if c.Err != nil && u.Ended.Code == string(c.Err.Code) { // with its hint; else it had ended before, as by a revocation
 		final.Error = c.Err
 	}
 	rs.end(id, o, final, nil)
@@ -689,6 +879,8 @@ func (rs *resources) await(ctx context.Context, now usedNow, wait time.Duration)
 		}
 		return rs.shown(now.ResourceUse, now.Ended.Result), nil
 	}
+	now.open.callers.add(1)
+	defer now.open.callers.add(-1)
 	after := time.NewTimer(wait)
 	defer after.Stop()
 	select {
@@ -737,7 +929,7 @@ func loseUses(b *mailboxActor) {
 	if b.state.Resource.Made() == nil || b.node.journal.Err() != nil {
 		return
 	}
-	if _, err := b.decide(mailbox.LoseUses{IsKnown: b.node.resources.knows}); err != nil {
+	if _, err := b.decide(mailbox.LoseUses{IsKnown: b.node.resources.knows, Gone: time.Since(b.node.resources.since) > b.node.resources.absence}); err != nil {
 		b.node.log.Warn("uses are not ended", "mailbox", b.reg.id.String(), "error", err)
 	}
 }
@@ -747,7 +939,7 @@ func (rs Resources) useElsewhere(ctx context.Context, u use) (view.Use, error) {
 	n := rs.agent.node
 	until := time.Now().Add(u.Wait)
 	p := peers.UsePacket{
-		Use: u.Use.ULID, By: u.by.ULID, Resource: u.resource.ULID, Grant: u.grant, Facet: u.facet, Verb: u.Verb, Input: capabilities.Record(u.Input), Key: u.Key, Again: u.again,
+		Use: u.Use.ULID, By: u.by.ULID, Resource: u.resource.ULID, Grant: u.grant, Facet: u.facet, Verb: u.Verb, Input: capabilities.Record(u.Input), Name: u.Name, Key: u.Key, Again: u.again,
 	}
 	for sent := false; ; sent = true {
 		left := time.Until(until)
@@ -796,7 +988,7 @@ func (n peerNode) ServeUse(ctx context.Context, node capabilities.NodeID, p peer
 		return nil, parley.Refuse(parley.NotPermitted, "there is no such resource")
 	}
 	got, err := rs.use(ctx, use{
-		Used: Used{Verb: p.Verb, Input: input, Key: p.Key, Use: id(p.Use, node), Wait: min(time.Duration(p.WaitMs)*time.Millisecond, longestUseWait)},
+		Used: Used{Name: p.Name, Verb: p.Verb, Input: input, Key: p.Key, Use: id(p.Use, node), Wait: min(time.Duration(p.WaitMs)*time.Millisecond, longestUseWait)},
 		by:   id(p.By, node), resource: id(p.Resource, n.id), grant: p.Grant, facet: p.Facet, again: p.Again,
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package events
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/vmihailenco/msgpack/v5"
 
@@ -80,12 +81,52 @@ func appendRequested(b []byte, e *FormRequested) []byte {
 	return appendSteps(appendList(b, e.Chain, appendID), e.Steps)
 }
 
+// plainCall and callOfUse are the numbers of members in the two encodings of a call. That of an agent has the shorter one.
+const (
+	plainCall = 6
+	callOfUse = 7
+)
+
+// EncodeMsgpack writes the call as an array.
+func (c *Call) EncodeMsgpack(enc *msgpack.Encoder) error { return write(enc, appendCall(nil, c)) }
+
+// DecodeMsgpack reads what EncodeMsgpack writes, and nothing else.
+func (c *Call) DecodeMsgpack(dec *msgpack.Decoder) error {
+	n, err := dec.DecodeArrayLen()
+	if err != nil {
+		return err
+	}
+	if n != plainCall && n != callOfUse {
+		return fmt.Errorf("%w: a call of %d members", errMalformed, n)
+	}
+	var got Call
+	if err := dec.DecodeMulti(&got.Folder, &got.Decider, &got.Reason, &got.Part, &got.Session, &got.Offers); err != nil {
+		return fmt.Errorf("call: %w", err)
+	}
+	if n == callOfUse {
+		if err := dec.Decode(&got.Use); err != nil || got.Use == nil {
+			return fmt.Errorf("%w: the use of a call", errMalformed)
+		}
+	}
+	*c = got
+	return nil
+}
+
 func appendCall(b []byte, c *Call) []byte {
 	if c == nil {
 		return pack.AppendNil(b)
 	}
-	b = appendIDs(appendTexts(pack.AppendArray(b, 6), c.Folder), &c.Decider)
-	return appendList(appendTexts(b, c.Reason, c.Part, c.Session), c.Offers, appendOffer)
+	size := plainCall
+	if c.Use != nil {
+		size = callOfUse
+	}
+	b = appendIDs(appendTexts(pack.AppendArray(b, size), c.Folder), &c.Decider)
+	b = appendList(appendTexts(b, c.Reason, c.Part, c.Session), c.Offers, appendOffer)
+	if c.Use == nil {
+		return b
+	}
+	b = c.Use.By.AppendMsgpack(pack.AppendArray(b, 6))
+	return appendTexts(b, c.Use.Holder, c.Use.Through, string(c.Use.Kind), c.Use.Name, c.Use.Called)
 }
 
 func appendOffer(b []byte, o *Offer) []byte {

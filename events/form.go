@@ -131,6 +131,18 @@ type Call struct {
 	Part    string          `json:"part,omitempty"`    // the part of the asker that makes it, as it names that
 	Session string          `json:"session,omitempty"` // of a coding agent: the session that makes it, as the node calls that
 	Offers  []Offer         `json:"offers,omitempty"`  // that for the very call first; none unless the asker's host was asked
+	Use     *AskedUse       `json:"use,omitempty"`     // of an asker that is a resource; nil for an agent
+}
+
+// AskedUse is what a resource says of a use of it in the approval for that. The node has found out all of it but Called, which the holder
+// has chosen. The tool and the input of the approval say what the use does.
+type AskedUse struct {
+	By      capabilities.ID   `json:"by"`                // the holder
+	Holder  string            `json:"holder,omitempty"`  // what the giver calls it; "" if the giver has no name for it
+	Through string            `json:"through,omitempty"` // what the giver calls the agent that it gave the reference to, if the holder has it from that one
+	Kind    capabilities.Kind `json:"kind"`              // of the resource
+	Name    string            `json:"name"`              // what the giver calls that
+	Called  string            `json:"called,omitempty"`  // what the holder calls it
 }
 
 // Narrowed returns the Facet of a form: nil if it permits every use.

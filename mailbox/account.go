@@ -391,6 +391,9 @@ func sizeOfForm(e *events.FormRequested) int64 {
 	n := messageOverhead + len(e.Title) + len(e.Description) + len(e.Key) + len(e.Result) + origin.Size(e.Origin)
 	if c := e.Call; c != nil {
 		n += len(c.Folder) + len(c.Reason) + len(c.Part) + len(c.Session)
+		if u := c.Use; u != nil {
+			n += len(u.Holder) + len(u.Through) + len(u.Name) + len(u.Called)
+		}
 	}
 	for i := range e.Fields {
 		n += form.FieldSize(&e.Fields[i])

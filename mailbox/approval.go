@@ -120,7 +120,7 @@ func (c RequestApproval) Form() RequestForm {
 	if to == "" {
 		to = capabilities.NameHost
 	}
-	return RequestForm{Kind: events.Approval, editable: c.Editable && c.decisions() == anyDecision, call: &events.Call{Folder: c.Folder, Reason: c.Reason, Part: c.Part, Session: c.Session}, Form: parley.Form{
+	return RequestForm{Kind: events.Approval, editable: c.Editable && c.decisions() == anyDecision, call: &events.Call{Folder: c.Folder, Reason: c.Reason, Part: c.Part, Session: c.Session, Use: c.Use}, Form: parley.Form{
 		To:          to,
 		Title:       c.Tool,
 		Description: c.Input,
@@ -145,6 +145,9 @@ func (c RequestApproval) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 	}
 	if err := checkPermission(&c.Permission); err != nil {
 		return nil, err
+	}
+	if (c.Use != nil) != (s.Resource.made != nil) {
+		return nil, parley.Refuse(parley.InvalidArgument, "a resource asks about uses of it, and nobody else does")
 	}
 	read := rule.Read(&c.Permission)
 	rules := s.Rules.ruling(c.Tool, read, now)
@@ -192,6 +195,8 @@ func CheckInput(tool, input string) error {
 const (
 	maxWhy  = 4 << 10
 	maxPart = 200
+
+	maxUseName = 1 << 10 // of each name in the use of a resource
 )
 
 // checkPermission refuses a permission that no approval can ask for.
@@ -208,6 +213,13 @@ func checkPermission(p *parley.Permission) error {
 	if err := checkText("the name of a session", p.Session, maxPart); err != nil {
 		return err
 	}
+	if u := p.Use; u != nil {
+		for _, name := range []string{u.Holder, u.Through, u.Name, u.Called} {
+			if err := checkText("a name in a use", name, maxUseName); err != nil {
+				return err
+			}
+		}
+	}
 	return checkText("the name of a part of an agent", p.Part, maxPart)
 }
 
@@ -217,6 +229,9 @@ func checkCall(e *events.FormRequested, here bool) error {
 	p := (&Question{FormRequested: e}).Permission()
 	if !here && len(p.Offers) > 0 {
 		return parley.Refuse(parley.InvalidForm, "an approval of another node offers no rules")
+	}
+	if !here && p.Use != nil { // only a giver on the resource's own node is asked
+		return parley.Refuse(parley.InvalidForm, "a resource of another node asks nobody here")
 	}
 	return checkPermission(p)
 }
@@ -293,7 +308,7 @@ func (q *Question) Permission() *parley.Permission {
 	}
 	p := parley.Permission{Tool: q.Title, Input: q.Description}
 	if c := q.Call; c != nil {
-		p.Folder, p.Reason, p.Part, p.Session, p.Offers = c.Folder, c.Reason, c.Part, c.Session, c.Offers
+		p.Folder, p.Reason, p.Part, p.Session, p.Offers, p.Use = c.Folder, c.Reason, c.Part, c.Session, c.Offers, c.Use
 	}
 	return &p
 }

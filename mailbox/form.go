@@ -273,6 +273,7 @@ func (a RequestForm) differences(s *State, f *Form, e *events.FormRequested, to 
 		note("reason", now.Reason == then.Reason)
 		note("part", now.Part == then.Part)
 		note("session", now.Session == then.Session)
+		note("use", (now.Use == nil) == (then.Use == nil)) // by the key of the use; the names in it may have changed since
 	}
 	note("editable", a.Kind != events.Approval || !f.isForHost(s) || vote.Needs(f.Route) > 1 || a.editable == IsEditable(f.Fields))
 	note("decisions", a.Kind != events.Approval || len(a.Fields) == 0 || len(a.Fields[0].Options) == len(f.Fields[0].Options))

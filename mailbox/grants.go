@@ -282,16 +282,17 @@ func (c RecordRevocation) decide(s *State, _ capabilities.Time, _ IDs) ([]events
 	if known, err := c.isRecorded(s); known || err != nil {
 		return nil, err
 	}
-	return c.revoked(s, c.Date), nil
+	return c.revoked(s, c.Date)
 }
 
-// revoked returns the events of the revocation.
-func (c RecordRevocation) revoked(s *State, at capabilities.Time) []events.Event {
+// revoked returns the events of the revocation. Uses by the grant that wait for a decision end with it.
+func (c RecordRevocation) revoked(s *State, at capabilities.Time) ([]events.Event, error) {
 	evs := []events.Event{&events.CapabilityRevoked{Grant: c.Grant, By: c.By, Date: at}}
 	if e := c.takenBack(s, at); e != nil {
 		evs = append(evs, e)
 	}
-	return evs
+	ended, err := s.endAsked(func(u *ResourceUse) bool { return u.isBy(c.Grant, &s.Grants) }, parley.Refuse(parley.NotPermitted, "the reference was revoked at %s", at), at)
+	return append(evs, ended...), err
 }
 
 // takenBack returns the event that takes back the forward of an open form that was made by the grant; nil if there is none.
@@ -313,7 +314,7 @@ func (c RemoteRevocation) decide(s *State, now capabilities.Time, _ IDs) ([]even
 	if known, err := c.isRecorded(s); known || err != nil || !c.concerns(s) {
 		return nil, err
 	}
-	return c.revoked(s, clampDate(c.Date, now)), nil
+	return c.revoked(s, clampDate(c.Date, now))
 }
 
 // isRecorded reports whether the grant is revoked already. It refuses a grant that is not the sender's to revoke.

@@ -186,8 +186,28 @@ func (l *Names) describe(id capabilities.ID) (string, error) {
 // grantName returns the agent's name for a reference that it gives; without one, the field or edge of the reference. It
 // fails with Absent.
 func (l *Names) grantName(ref capabilities.Ref, edge string) (string, error) {
+	if ref.Kind.IsResource() {
+		return cmp.Or(l.closest(ref, edge), edge), nil
+	}
 	name, err := l.Of(ref.Target)
 	return cmp.Or(name, edge), err
+}
+
+// closest returns the agent's name for a reference to a resource, of which it may hold more and less: the name that is given, if it has as
+// much, or else the one that has no more than it must; "" if there is none.
+func (l *Names) closest(ref capabilities.Ref, given string) (name string) {
+	var least capabilities.Facet
+	for _, n := range slices.Sorted(slices.Values(l.byAgent[ref.Target])) {
+		held, ok := l.values[n].AsRef()
+		if !ok || held.Grant != ref.Grant || !held.Facet.Covers(ref.Facet) || n == name {
+			continue
+		}
+		closer := name == "" || least != held.Facet && least.Covers(held.Facet) || least == held.Facet && n == capabilities.Normal(given)
+		if closer {
+			name, least = n, held.Facet
+		}
+	}
+	return name
 }
 
 // addMade notes that the agent made another. It reports whether that is new. The page has to be in memory.

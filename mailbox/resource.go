@@ -2,7 +2,10 @@ package mailbox
 
 import (
 	"bytes"
+	"net/netip"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parley"
@@ -85,6 +88,16 @@ func (r *Resource) FindUse(use, by capabilities.ID, key string) *ResourceUse {
 // Uses returns the uses that have not ended and the last ones that have, in the order in which they began. The slice belongs to the
 // state.
 func (r *Resource) Uses() []ResourceUse { return r.uses }
+
+// UsesBy returns the last uses by a grant and all that derive from it, the newest first, and at most so many. Those by the zero grant are all.
+func (r *Resource) UsesBy(grant capabilities.ID, l *Grants, most int) (all []ResourceUse) {
+	for i := range slices.Backward(r.uses) {
+		if u := &r.uses[i]; len(all) < most && (grant.IsZero() || u.isBy(grant, l)) {
+			all = append(all, *u)
+		}
+	}
+	return all
+}
 
 func (r *Resource) use(id capabilities.ID) *ResourceUse {
 	i := slices.IndexFunc(r.uses, func(u ResourceUse) bool { return u.Begun.Use == id })
@@ -215,9 +228,12 @@ func checkSecret(m *events.ResourceMade, wrong func(string, ...any) error) error
 	case len(m.Authority) > maxAuthority:
 		return parley.Refuse(parley.TooLarge, "the certificates have %d KiB at most", maxAuthority>>10)
 	}
+	if slices.Contains(ownHeaders, strings.ToLower(name)) {
+		return wrong("the header %s is not for a secret: the request itself has it", name)
+	}
 	for _, h := range strings.Fields(m.Facet.Only) {
-		if h != strings.ToLower(h) || strings.ContainsAny(h, "/@?#\\*_ ") {
-			return wrong("%s is no host: it is a name in lower case, and its port if that is not 443", parley.Quoted(h, 80))
+		if !isHost(h) {
+			return wrong("%s is no host: it is a name in lower case and ASCII, as api.example, and its port if that is not 443", parley.Quoted(h, 80))
 		}
 	}
 	for _, method := range strings.Fields(m.Facet.Methods) {
@@ -226,6 +242,43 @@ func checkSecret(m *events.ResourceMade, wrong func(string, ...any) error) error
 		}
 	}
 	return nil
+}
+
+// ownHeaders are the headers that a request has for itself, or that the holder of a secret may choose. The rest of the node would replace a
+// secret in them, or send it where it is not read.
+var ownHeaders = []string{
+	"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect", "user-agent", "accept-encoding", "accept", "accept-language",
+	"content-type", "content-encoding", "range", "idempotency-key", "if-match", "if-modified-since", "if-none-match", "if-unmodified-since", "prefer",
+}
+
+// isHost reports whether a text is the host of an address as requests have it: a name, or an address of the Internet Protocol, and a port other
+// than 443.
+func isHost(h string) bool {
+	u, err := url.Parse("https://" + h)
+	if err != nil || u.Host != h || h == "" || strings.HasSuffix(h, ":") || len(h) > 260 {
+		return false
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || n == 443 || strconv.FormatUint(n, 10) != port {
+			return false
+		}
+	}
+	name := u.Hostname()
+	if strings.HasPrefix(h, "[") {
+		a, err := netip.ParseAddr(name)
+		return err == nil && a.Is6() && a.Zone() == "" && a.String() == name
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' || strings.ContainsFunc(label, func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-') }) {
+			return false
+		}
+	}
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	if strings.Trim(last, "0123456789") == "" { // an address, or nothing that anybody can reach
+		_, err := netip.ParseAddr(name)
+		return err == nil
+	}
+	return true
 }
 
 // Methods are the methods of requests that a secret may be used with.
@@ -301,14 +354,15 @@ func checkMaker(s *State, by capabilities.ID) error {
 // EndResource ends a resource, with all grants of it. By is the host that has made it.
 type EndResource struct{ By capabilities.ID }
 
-func (c EndResource) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c EndResource) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	if s.Resource.made != nil && s.Profile.Archived {
 		return nil, nil
 	}
 	if err := checkMaker(s, c.By); err != nil {
 		return nil, err
 	}
-	return []events.Event{&events.AgentArchived{By: c.By}}, nil
+	evs, err := s.endAsked(func(*ResourceUse) bool { return true }, parley.Refuse(parley.NotPermitted, "the resource has ended"), now)
+	return append(evs, &events.AgentArchived{By: c.By}), err
 }
 
 // mintResource checks a grant of a resource, which its home records before anybody can use it.
@@ -507,7 +561,7 @@ func (c AllowUse) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 		return nil, nil
 	}
 	if why := u.stillHeld(s, now); why != nil {
-		return []events.Event{u.tooLate(why, now)}, nil
+		return s.endAsked(func(o *ResourceUse) bool { return o == u }, why, now)
 	}
 	return []events.Event{&events.UseAllowed{Use: c.Use, Form: c.Form}}, nil
 }
@@ -521,10 +575,39 @@ func (u *ResourceUse) stillHeld(s *State, now capabilities.Time) error {
 	return err
 }
 
-// tooLate ends a use whose reference has ended before it was decided on.
-func (u *ResourceUse) tooLate(why error, now capabilities.Time) events.Event {
+// AskKey is the key of the approval that asks about a use.
+func AskKey(use capabilities.ID) string { return "use " + use.ULID.String() }
+
+// endAsked ends uses that wait for a decision, with the approvals that ask about them: nobody is to decide on what can have no effect.
+func (s *State) endAsked(which func(u *ResourceUse) bool, why error, now capabilities.Time) (evs []events.Event, err error) {
 	e := parley.AsError(why)
-	return &events.UseEnded{Use: u.Begun.Use, How: events.UseDenied, Code: string(e.Code), Text: e.Message, Date: now}
+	for i := range s.Resource.uses {
+		u := &s.Resource.uses[i]
+		if !u.IsAsked() || !which(u) {
+			continue
+		}
+		evs = append(evs, &events.UseEnded{Use: u.Begun.Use, How: events.UseDenied, Code: string(e.Code), Text: e.Message, Date: now})
+		m, err := s.Mail.underKey(&s.Mail.Keys.asked, AskKey(u.Begun.Use))
+		if err != nil {
+			return nil, err
+		}
+		if m != nil && m.Form.IsOpen() {
+			evs = append(evs, &events.FormCancelled{Form: m.Form.ID, Reason: events.Cancelled, By: s.ID, Note: e.Message, Date: now})
+		}
+	}
+	return evs, nil
+}
+
+// isBy reports whether a use is by a grant, or by one that derives from it.
+func (u *ResourceUse) isBy(grant capabilities.ID, l *Grants) bool {
+	for id := u.Begun.Grant; !id.IsZero(); {
+		if id == grant {
+			return true
+		}
+		g, _ := l.minted.Get(id)
+		id = g.Parent
+	}
+	return false
 }
 
 // EndUse records how a use has ended. One that has ended stays as it is.
@@ -540,6 +623,9 @@ func (c EndUse) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, 
 	if u == nil || u.Ended != nil || c.How == events.UseDenied && !u.IsAsked() {
 		return nil, nil
 	}
+	if c.How == events.UseDenied && c.Err != nil {
+		return s.endAsked(func(o *ResourceUse) bool { return o == u }, parley.Refuse(c.Err.Code, "%s", parley.Shown(c.Err.Message, maxReason)), now)
+	}
 	e := &events.UseEnded{Use: c.Use, How: c.How, Date: now}
 	if c.Err != nil {
 		e.Code, e.Text = string(c.Err.Code), parley.Shown(c.Err.Message, maxReason)
@@ -551,9 +637,11 @@ func (c EndUse) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, 
 }
 
 // LoseUses ends as unknown the uses that have gone out and that the process does not know: the node ended in between. It ends as denied
-// those that wait for a decision if the process does not know them either and their reference has ended.
+// those that wait for a decision if the process does not know them either, and their reference has ended or, with Gone, they have no key:
+// no caller has come again for them.
 type LoseUses struct {
 	IsKnown func(u *ResourceUse) bool
+	Gone    bool
 }
 
 func (c LoseUses) decide(s *State, now capabilities.Time, _ IDs) (evs []events.Event, err error) {
@@ -564,8 +652,18 @@ func (c LoseUses) decide(s *State, now capabilities.Time, _ IDs) (evs []events.E
 		}
 		if u.IsOut() {
 			evs = append(evs, &events.UseEnded{Use: u.Begun.Use, How: events.UseUnknown, Date: now})
-		} else if why := u.stillHeld(s, now); why != nil {
-			evs = append(evs, u.tooLate(why, now))
+			continue
+		}
+		why := u.stillHeld(s, now)
+		if why == nil && c.Gone && u.Begun.Key == "" {
+			why = parley.Refuse(parley.Cancelled, "nobody waits for the use any more, and it has no key")
+		}
+		if why != nil {
+			ended, err := s.endAsked(func(o *ResourceUse) bool { return o == u }, why, now)
+			if err != nil {
+				return nil, err
+			}
+			evs = append(evs, ended...)
 		}
 	}
 	return evs, nil

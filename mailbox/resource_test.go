@@ -2,6 +2,7 @@ package mailbox_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/oklog/ulid/v2"
@@ -144,6 +145,11 @@ func (w *resourceWorld) revoke(t *rapid.T) {
 		t.Fatal(err)
 	}
 	g.revoked = true
+	for _, u := range w.uses { // what waits for a decision by it ends
+		if !u.out && !u.ended && slices.Contains(u.chain, g) {
+			u.ended, u.denied = true, true
+		}
+	}
 }
 
 // used counts the uses by a grant, and those since a time.
@@ -391,5 +397,35 @@ func TestUsesDoNotGrowTheState(t *testing.T) {
 	}
 	if used := w.s.Resource.Used(capabilities.ID{}); used != 2000 {
 		t.Errorf("%d uses are counted", used)
+	}
+}
+
+// TestSecretsAreForHostsAndHeadersThatCanBe makes secrets for hosts and headers that no request could have.
+func TestSecretsAreForHostsAndHeadersThatCanBe(t *testing.T) {
+	check := func(host, header string) error {
+		return mailbox.CheckResource(&events.ResourceMade{Kind: capabilities.KindSecret, Header: header, Facet: capabilities.Facet{Only: host, Methods: "GET"}})
+	}
+	for _, host := range []string{"api.example", "localhost", "a-b.example:8443", "127.0.0.1", "10.0.0.1:80", "[::1]", "[2001:db8::1]:8443", "xn--bcher-kva.example"} {
+		if err := check(host, "X-Key: {}"); err != nil {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+	for _, host := range []string{
+		"API.example", "api.example:443", "api.example:", "api.example:0", "api.example:0443", "api.example:99999", "api.example:x", "https://api.example", "api.example/v1", "api..example", ".example", "api.example.",
+		"-a.example", "a-.example", "*.example", "a_b.example", "bücher.example", "user@api.example", "::1", "[::1", "[0:0::1]", "[::1]:443", "[fe80::1%eth0]", "256.1.1.1", "1.2.3", "a%2e.example", "/",
+	} {
+		if check(host, "X-Key: {}") == nil {
+			t.Errorf("%q is taken for a host", host)
+		}
+	}
+	for _, header := range []string{"X-Key: {}", "Authorization: Basic {}", "Cookie: session={}"} {
+		if err := check("api.example", header); err != nil {
+			t.Errorf("%s: %v", header, err)
+		}
+	}
+	for _, header := range []string{"Host: {}", "content-length: {}", "Transfer-Encoding: {}", "Connection: {}", "User-Agent: {}", "Accept-Encoding: {}", "Accept: {}", "X Key: {}", ": {}", "X-Key: no", "X-Key {}", "X-Key: {}{}", "X-Key: {}\r\nHost: x"} {
+		if check("api.example", header) == nil {
+			t.Errorf("%q is taken for the header of a secret", header)
+		}
 	}
 }

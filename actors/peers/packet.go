@@ -135,6 +135,7 @@ type UsePacket struct {
 	Facet    capabilities.Facet
 	Verb     string
 	Input    capabilities.Value
+	Name     string // what the holder calls it
 	Key      string
 	Again    bool
 	WaitMs   uint32 // so long at most, it waits for the end of the use

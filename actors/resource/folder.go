@@ -49,8 +49,9 @@ func (*folder) Narrow(f capabilities.Facet) error { return f.CheckFor(capabiliti
 // Revoke implements Kind.
 func (*folder) Revoke(Resource) error { return nil }
 
-// CheckFolder returns the folder as it is named in the log. It refuses one that is not there, or is inside of a repository's own files.
-func CheckFolder(name string) (string, error) {
+// CheckFolder returns the folder as it is named in the log. It refuses one that is not there, or is inside of a repository's own files, and
+// to be written to, one with settings of tools.
+func CheckFolder(name string, writes bool) (string, error) {
 	if !filepath.IsAbs(name) {
 		return "", parley.Refuse(parley.InvalidArgument, "the folder %s is no absolute path", parley.Quoted(name, 200))
 	}
@@ -62,6 +63,9 @@ func CheckFolder(name string) (string, error) {
 		if part != "" && checkPart(part) != nil {
 			return "", parley.Refuse(parley.InvalidArgument, "the folder %s is inside of a repository's own files", parley.Quoted(real, 200))
 		}
+	}
+	if err := checkSettings(strings.Split(filepath.ToSlash(real), "/")); err != nil && writes {
+		return "", parley.AsError(err).WithHint("give it with --read-only")
 	}
 	root, err := openFolder(real)
 	if err != nil {
@@ -118,18 +122,39 @@ func partsOf(p string) ([]string, error) {
 
 // checkPart refuses a name that leads up, or that some file system takes for that of a repository's own folder.
 func checkPart(name string) error {
+	bare := bareName(name)
+	switch {
+	case name == ".." || name == "." || bare == "":
+		return parley.Refuse(parley.NotPermitted, "%s leads out of the folder", parley.Quoted(name, 80))
+	case bare == ".git" || strings.HasPrefix(bare, "git~"):
+		return parley.Refuse(parley.NotPermitted, "%s is a repository's own: nothing of it is read or written", parley.Quoted(name, 80))
+	}
+	return nil
+}
+
+// bareName returns a name as file systems that ignore the most of it take it.
+func bareName(name string) string {
 	bare := strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) { // which some file systems ignore
 			return -1
 		}
 		return r
 	}, name)
-	bare = strings.ToLower(strings.TrimRight(bare, " ."))
-	switch {
-	case name == ".." || name == "." || bare == "":
-		return parley.Refuse(parley.NotPermitted, "%s leads out of the folder", parley.Quoted(name, 80))
-	case bare == ".git" || strings.HasPrefix(bare, "git~"):
-		return parley.Refuse(parley.NotPermitted, "%s is a repository's own: nothing of it is read or written", parley.Quoted(name, 80))
+	return strings.ToLower(strings.TrimRight(bare, " ."))
+}
+
+// settings are the files and folders that make somebody's tools run programs, when they only enter the folder or open a file in it.
+var settings = []string{
+	".envrc", ".autoenv", ".autoenv.zsh", ".mcp.json", ".claude", ".claude.json", ".codex", ".opencode", "opencode.json", "opencode.jsonc", ".cursor", ".gemini", ".qwen",
+	".vscode", ".idea", ".zed", ".devcontainer", ".husky", ".gitmodules", ".gitattributes", ".nvim.lua", ".exrc", ".vimrc",
+}
+
+// checkSettings refuses a path on which somebody's tools would run what is written there.
+func checkSettings(parts []string) error {
+	for _, part := range parts {
+		if slices.Contains(settings, bareName(part)) {
+			return parley.Refuse(parley.NotPermitted, "%s has settings of tools, which may run what is written there: it is read, and not written", parley.Quoted(part, 80))
+		}
 	}
 	return nil
 }
@@ -201,6 +226,11 @@ func noFile(name string, seen fs.FileInfo) error {
 	return parley.Refuse(parley.InvalidArgument, "%s is a %s", parley.Quoted(name, 80), typeOf(seen.Mode()))
 }
 
+// otherNames refuses a file with other names: it may be one of outside of the folder, and what reads it there may not expect a change of it.
+func otherNames(name string) error {
+	return parley.Refuse(parley.NotPermitted, "%s has other names, which may be outside of the folder (a hard link)", parley.Quoted(name, 80))
+}
+
 func typeOf(m fs.FileMode) string {
 	switch {
 	case m.IsRegular():
@@ -248,6 +278,9 @@ func (k *folder) Read(_ Resource, verb string, in Input) (Call, error) {
 	c := Call{Action: capabilities.Action{Verb: verb, Writes: v.Writes, Path: strings.Join(parts, "/")}, Input: in}
 	c.Words = strings.TrimSuffix(verb+" "+c.Action.Path, " ")
 	if verb == "write" {
+		if err := checkSettings(parts); err != nil {
+			return Call{}, err
+		}
 		content, err := contentIn(in, "content")
 		if err != nil {
 			return Call{}, err
@@ -348,6 +381,9 @@ func readIn(root *os.Root, parts []string, in Input) (capabilities.Value, error)
 	if !seen.Mode().IsRegular() {
 		return capabilities.Value{}, noFile(name, seen)
 	}
+	if hasOtherNames(seen) {
+		return capabilities.Value{}, otherNames(name)
+	}
 	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that it was swapped for would block
 	if err != nil {
 		return capabilities.Value{}, refused(err, name)
@@ -394,6 +430,8 @@ func writeIn(root *os.Root, parts []string, in Input) (_ capabilities.Value, err
 	switch seen, err := dir.Lstat(name); {
 	case err == nil && !seen.Mode().IsRegular():
 		return capabilities.Value{}, noFile(name, seen)
+	case err == nil && hasOtherNames(seen):
+		return capabilities.Value{}, otherNames(name)
 	case err == nil:
 		mode = seen.Mode().Perm()
 	case !errors.Is(err, fs.ErrNotExist):

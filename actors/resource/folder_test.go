@@ -219,3 +219,47 @@ func TestWhatIsOpenedIsWhatWasSeen(t *testing.T) {
 		t.Errorf("another folder than was seen is refused with %v", err)
 	}
 }
+
+// TestHardLinksAreNotFollowed reads and writes a file that has another name outside of the folder.
+func TestHardLinksAreNotFollowed(t *testing.T) {
+	dir, r := folderOf(t)
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := os.WriteFile(outside, []byte("private"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(outside, filepath.Join(dir, "linked")); err != nil {
+		t.Skip("there are no hard links here:", err)
+	}
+	kind := resource.Kinds()[capabilities.KindFolder]
+	for verb, in := range map[string]resource.Input{"read": {"path": text("linked")}, "write": {"path": text("linked"), "content": text("evil")}} {
+		if got, err := do(t, kind, r, verb, in); parley.CodeOf(err) != parley.NotPermitted {
+			t.Errorf("%s: %v, %v", verb, got, err)
+		}
+	}
+}
+
+// TestSettingsOfToolsAreNotWritten writes what the tools of whoever works in a folder run by themselves. They can be read.
+func TestSettingsOfToolsAreNotWritten(t *testing.T) {
+	dir, r := folderOf(t)
+	kind := resource.Kinds()[capabilities.KindFolder]
+	for _, name := range []string{".envrc", ".mcp.json", ".claude/settings.json", ".CLAUDE /hooks/x", "docs/.Mcp.json", ".vscode/tasks.json", "docs/.husky/pre-commit", ".codex/config.toml", "opencode.json", ".enV\u200crc"} {
+		if _, err := do(t, kind, r, "write", resource.Input{"path": text(name), "content": text("evil")}); parley.CodeOf(err) != parley.NotPermitted {
+			t.Errorf("%s is written: %v", name, err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(dir, ".claude"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".claude", "settings.json"), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := do(t, kind, r, "read", resource.Input{"path": text(".claude/settings.json")}); err != nil {
+		t.Error(err)
+	}
+	if _, err := resource.CheckFolder(filepath.Join(dir, ".claude"), true); parley.CodeOf(err) != parley.NotPermitted {
+		t.Errorf("the folder of settings can be written to: %v", err)
+	}
+	if _, err := resource.CheckFolder(filepath.Join(dir, ".claude"), false); err != nil {
+		t.Error(err)
+	}
+}

@@ -89,7 +89,7 @@ func (tool) Invoke(ctx context.Context, r Resource, c Call, f capabilities.Facet
 		return capabilities.Value{}, err
 	}
 	defer s.Close()
-	now, err := toolsOf(ctx, s)
+	now, err := toolsOf(ctx, s.ClientSession)
 	if err != nil {
 		return capabilities.Value{}, err
 	}
@@ -121,7 +121,7 @@ func ToolsOf(ctx context.Context, m *events.ResourceMade) ([]events.ResourceTool
 		return nil, err
 	}
 	defer s.Close()
-	now, err := toolsOf(ctx, s)
+	now, err := toolsOf(ctx, s.ClientSession)
 	if err != nil {
 		return nil, err
 	}
@@ -140,8 +140,21 @@ func ToolsOf(ctx context.Context, m *events.ResourceMade) ([]events.ResourceTool
 // passed are the variables of the node that the program of a server gets. Others may be secrets.
 var passed = []string{"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "USER", "LOGNAME", "SYSTEMROOT"}
 
-func connect(ctx context.Context, m *events.ResourceMade) (*sdk.ClientSession, error) {
+// session is a session with a server. Close is for the goroutine that has connected.
+type session struct {
+	*sdk.ClientSession
+	release func()
+}
+
+// Close ends the session, and the server's program.
+func (s session) Close() {
+	_ = s.ClientSession.Close() // what the use has returned stands
+	s.release()
+}
+
+func connect(ctx context.Context, m *events.ResourceMade) (session, error) {
 	var transport sdk.Transport
+	release := func() {}
 	errs := &lastWords{}
 	if len(m.Command) > 0 {
 		cmd := exec.CommandContext(ctx, m.Command[0], m.Command[1:]...)
@@ -151,23 +164,25 @@ func connect(ctx context.Context, m *events.ResourceMade) (*sdk.ClientSession, e
 				cmd.Env = append(cmd.Env, name+"="+v)
 			}
 		}
+		release = endsWithNode(cmd)
 		transport = &sdk.CommandTransport{Command: cmd, TerminateDuration: time.Second}
 	} else {
 		client, err := clientFor(nil)
 		if err != nil {
-			return nil, err
+			return session{}, err
 		}
 		transport = &sdk.StreamableClientTransport{Endpoint: m.Address, HTTPClient: client, DisableStandaloneSSE: true, MaxRetries: -1}
 	}
 	s, err := sdk.NewClient(&sdk.Implementation{Name: "parley", Version: "1"}, nil).Connect(ctx, transport, nil)
 	if err != nil {
+		release()
 		err := broken(ctx, err)
 		if words := errs.String(); words != "" {
 			err = parley.AsError(err).WithHint("it said: %s", words)
 		}
-		return nil, err
+		return session{}, err
 	}
-	return s, nil
+	return session{s, release}, nil
 }
 
 // lastWords keeps the end of what a program writes.

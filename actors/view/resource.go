@@ -38,6 +38,18 @@ type Holding struct {
 	Words    string             `json:"words"` // all that it permits, in one line
 	Used     uint32             `json:"used"`  // how often its grant was used; of the host, all of them
 	Verbs    []Verb             `json:"verbs"`
+	Uses     []UseBy            `json:"uses"` // the last 20 of these, the newest first
+}
+
+// UseBy is a use of a resource, by the agent that holds it or by one that has it from that.
+type UseBy struct {
+	By     capabilities.ID   `json:"by"`
+	ByName string            `json:"byName,omitempty"` // what the agent calls it
+	Words  string            `json:"words"`            // what it does
+	State  string            `json:"state"`
+	Begun  capabilities.Time `json:"begun"`
+	Ended  capabilities.Time `json:"ended,omitzero"`
+	Error  *parley.Error     `json:"error,omitempty"` // of one that failed, was denied or is unknown
 }
 
 // Verb is something that can be done with a resource.

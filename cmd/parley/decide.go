@@ -296,7 +296,7 @@ func pendingOf(env *environment, c *cobra.Command, args []string) ([]permission,
 		return nil, err
 	}
 	found, err := approvalsWhere(c.Context(), env, func(w permission) bool {
-		return w.From == agent.ID && (len(args) == 1 || strconv.FormatUint(w.Number, 10) == args[1] || w.MessageID.String() == args[1] || w.Digest == args[1])
+		return (w.From == agent.ID || w.Permission.Caller() == agent.ID) && (len(args) == 1 || strconv.FormatUint(w.Number, 10) == args[1] || w.MessageID.String() == args[1] || w.Digest == args[1])
 	})
 	if err == nil && len(found) == 0 {
 		err = parley.Refuse(parley.NoPendingPermission, "%q waits for no permission", args[0]).WithHint("parley permit ls lists what waits")
@@ -327,6 +327,9 @@ func (w permission) text() string {
 	text := fmt.Sprintf("agent: %s\n   tool:  %s\n", show.Party(w.FromName, w.From), terminal.Visible(w.Title))
 	if w.Folder != "" {
 		text += "   folder: " + terminal.Visible(w.Folder) + "\n"
+	}
+	if fact := show.Fact(w.Message); fact != "" {
+		text += "   " + fact + "\n"
 	}
 	for _, l := range show.Said(w.Message) {
 		text += "   " + l.Text + "\n"

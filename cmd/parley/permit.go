@@ -212,6 +212,7 @@ type pendingCall struct {
 	Reason   string            `json:"reason,omitempty"`  // why, in the agent's own words
 	Part     string            `json:"part,omitempty"`    // of the agent, as it calls it
 	Session  string            `json:"session,omitempty"` // of a coding agent, as the node calls it
+	Use      *parley.AskedUse  `json:"use,omitempty"`     // of a resource: who uses it, as the node knows it
 	Rules    []parley.Offer    `json:"rules"`             // the offers as data: an answer may name the ID of one
 	Outcome  *view.Outcome     `json:"outcome,omitempty"` // nil while it is open
 }
@@ -219,7 +220,7 @@ type pendingCall struct {
 func (w permission) call() pendingCall {
 	c := pendingCall{
 		AgentID: w.From, Agent: w.FromName, Form: w.MessageID, Number: w.Number, Tool: w.Title, Input: json.RawMessage(w.Description), Folder: w.Folder, Digest: w.Digest, AskedAt: w.Date,
-		Offers: w.offers(), Rules: w.rules(), Reason: w.Permission.Reason, Part: w.Permission.Part, Session: w.Permission.Session, Note: w.note(), Editable: mailbox.IsEditable(w.Fields), Outcome: w.Outcome,
+		Offers: w.offers(), Rules: w.rules(), Reason: w.Permission.Reason, Part: w.Permission.Part, Session: w.Permission.Session, Use: w.Permission.Use, Note: w.note(), Editable: mailbox.IsEditable(w.Fields), Outcome: w.Outcome,
 	}
 	if !json.Valid(c.Input) { // an input of another client may be no JSON
 		c.Input, _ = json.Marshal(w.Description) // a string, which can always be

@@ -17,6 +17,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/interview"
+	"parley/cmd/parley/show"
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway/api"
@@ -240,9 +241,10 @@ func makeResource(c *cobra.Command, env *environment, n *narrowing, r api.MakeRe
 
 func unmakeCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
-		Use:               "unmake NAME",
-		Short:             "End what was made, with all grants of it",
-		Long:              "Ends a folder, file, secret or tool that was made on this node: nobody can use it any more. A folder itself stays as it is, and a secret's value is removed.",
+		Use:   "unmake NAME",
+		Short: "End what was made, with all grants of it",
+		Long: `Ends a folder, file, secret or tool that was made on this node: nobody can use it any more. A folder itself stays as it is, and a secret's value
+is removed. Of a name that has less of it ("parley name copy"), it ends what was given by that name, and leaves the rest as it is.`,
 		Example:           "  parley unmake notes",
 		Args:              exactly("NAME"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
@@ -262,7 +264,8 @@ func useCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "use NAME [VERB [VALUE …]]",
 		Short: "Use a folder, file, secret or tool that the agent was given",
-		Long: `Without a VERB it says what the agent holds, and what can be done with it. The values of a verb are in the order that it takes them, or
+		Long: `Without a VERB it says what the agent holds, what can be done with it, and how it was last used: by the agent, and by those that have it from
+the agent. The values of a verb are in the order that it takes them, or
 by name with --set. A value @FILE is read from a file, and - from standard input.
 
 A use is charged before it goes out. Where the giver decides on each use, the command waits for that, unless --no-wait is given. With --key, the
@@ -330,6 +333,15 @@ func describeHolding(ctx context.Context, env *environment, r api.InvokeRequest)
 				}
 			}
 			text += "  " + v.Words
+		}
+		if len(h.Uses) > 0 {
+			text += "\nlast uses, the newest first:"
+		}
+		for _, one := range h.Uses {
+			text += fmt.Sprintf("\n  %s  %s  %s  %s", env.screen().Moment(one.Begun.Std(), one.Begun.String()), show.Party(one.ByName, one.By), one.State, terminal.Visible(one.Words))
+			if one.Error != nil {
+				text += ": " + terminal.Visible(one.Error.Message)
+			}
 		}
 		return text
 	})

@@ -77,7 +77,7 @@ func asked(m *view.Message) (p LinkPage, whole bool) {
 		return p, whole
 	}
 	reading := call.Read(m.Permission)
-	p.Title, p.Tool = sanitize.Line(from+" wants to "+reading.Verb+" "+reading.Object), sanitize.Line(m.Title)
+	p.Title, p.Tool = sanitize.Line(reading.Asker(from)+" wants to "+reading.Verb+" "+reading.Object), sanitize.Line(m.Title)
 	p.Rows, whole = rowsWithin(reading.Rows())
 	return p, whole
 }

@@ -137,7 +137,11 @@ func readingOf(m *view.Message) (text string, whole bool) {
 	rows := reading.Rows()
 	lines := make([]string, len(rows))
 	plain := !reading.Spelled
-	for _, text := range []string{m.Permission.Folder, m.Permission.Session, m.Permission.Part, m.Permission.Reason} {
+	said := []string{m.Permission.Folder, m.Permission.Session, m.Permission.Part, m.Permission.Reason}
+	if u := m.Permission.Use; u != nil {
+		said = append(said, u.Holder, u.Through, u.Name, u.Called)
+	}
+	for _, text := range said {
 		plain = plain && call.Spelled(text) == text
 	}
 	for i, r := range rows {

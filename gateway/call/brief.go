@@ -45,6 +45,9 @@ func (b Brief) Fit(characters int) string {
 
 // Brief returns the call in one line.
 func (r Reading) Brief() Brief {
+	if r.call.Use != nil {
+		return Brief{Front: clip(r.Asker("")+": "+r.Verb+" "+r.Object, maxFront)}
+	}
 	switch r.Verb {
 	case "run":
 		return r.briefCommand()

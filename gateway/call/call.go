@@ -20,7 +20,7 @@ const (
 
 // Reading is a call as it is shown.
 type Reading struct {
-	Verb    string // run, edit, write, read or use: behind "wants to"
+	Verb    string // run, edit, write, read or use, or of a resource list or request: behind "wants to"
 	Object  string // of the verb: a command line, a path or a tool
 	Line    string // the call in one line: "Edit checkout.go +9 −4"
 	Blocks  []Block
@@ -110,6 +110,8 @@ func Read(c *parley.Permission) Reading {
 	case !ok:
 		r.risks.Unread("The input is not understood: read it with care.")
 		r.add(Block{Kind: Values, Values: []Value{{Text: pretty([]byte(c.Input))}}})
+	case c.Use != nil:
+		r.readUse(members)
 	default:
 		r.read(members)
 	}
@@ -124,6 +126,8 @@ type reader struct {
 	left    int // lines that may still be shown
 	leftOut int
 	spelled bool
+
+	verb, object string // of the use of a resource
 }
 
 // add appends a block, and leaves out what is over the bounds. Long runs of blanks are told by their length.
@@ -179,6 +183,10 @@ func (r *reader) spell(text string, of func(string) string) string {
 // reading returns what was read, in words.
 func (r *reader) reading() Reading {
 	out := Reading{Blocks: r.blocks, Risks: r.findings(), LeftOut: r.leftOut, Spelled: r.spelled, call: r.call}
+	if r.verb != "" {
+		out.Verb, out.Object, out.Line = r.verb, r.object, strings.ToUpper(r.verb[:1])+r.verb[1:]+" "+r.object
+		return clipped(out)
+	}
 	out.Verb, out.Object = "use", r.tool()
 	for _, b := range r.blocks {
 		if b.Kind != Values {

@@ -40,6 +40,8 @@ func (r Reading) Rows() []Row {
 	var rows []Row
 	add := func(kind RowKind, text string) { rows = append(rows, Row{kind, text}) }
 	switch {
+	case r.call.Use != nil:
+		add(FolderRow, r.Fact())
 	case r.call.Folder != "":
 		add(FolderRow, "in "+Spelled(r.call.Folder))
 	case r.Verb == "run":

@@ -33,6 +33,8 @@ type ApprovalPayload struct {
 	Part   string          `json:"part,omitempty"`   // of the agent, as it calls it
 
 	Session string `json:"session,omitempty"` // of a coding agent, as the node calls it
+
+	Use *parley.AskedUse `json:"use,omitempty"` // of a resource: who uses it, as the node knows it
 }
 
 // ApprovedFrame has the decision. It goes from the answerer to the asker. Form is as in AskedFrame.
@@ -116,7 +118,7 @@ func (p ApprovedPayload) decision() string {
 func approvalPosed(m events.Origin, e view.Message) any {
 	f := ApprovalFrame{Type: "approval_request", ID: m.ID, Origin: originOf(e)}
 	p := e.Permission
-	f.Payload = ApprovalPayload{Tool: p.Tool, Input: json.RawMessage(p.Input), Folder: p.Folder, Reason: p.Reason, Part: p.Part, Session: p.Session}
+	f.Payload = ApprovalPayload{Tool: p.Tool, Input: json.RawMessage(p.Input), Folder: p.Folder, Reason: p.Reason, Part: p.Part, Session: p.Session, Use: p.Use}
 	if !json.Valid(f.Payload.Input) { // an input of another client may be no JSON
 		f.Payload.Input, _ = json.Marshal(p.Input) // a string, which can always be
 	}

@@ -38,6 +38,9 @@ func useCapability(ctx context.Context, c *call) (any, error) {
 	}
 	if h := got.Holds; h != nil {
 		h.Words = sanitize.Line(h.Words)
+		for i := range h.Uses {
+			h.Uses[i].Words, h.Uses[i].ByName = sanitize.Line(h.Uses[i].Words), sanitize.Line(h.Uses[i].ByName)
+		}
 	}
 	got.Result = shownValue(got.Result)
 	return got, nil

@@ -39,9 +39,10 @@ func (c *call) asked(ctx context.Context, form api.RefText) (ref api.FormRef, fi
 // answerForm answers a form that the agent received.
 func answerForm(ctx context.Context, c *call) (any, error) {
 	var arguments struct {
-		Form   api.RefText `json:"form"`
-		Values values      `json:"values"`
-		Shown  uint64      `json:"revision"`
+		Form   api.RefText                   `json:"form"`
+		Values values                        `json:"values"`
+		Shown  uint64                        `json:"revision"`
+		Narrow map[string]capabilities.Facet `json:"narrow"`
 	}
 	if err := c.read(&arguments); err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func answerForm(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	readValues(fields, arguments.Values)
-	return c.ended(ctx, "respond_form", api.RespondFormRequest{FormRef: form, Answer: parley.Answer{Revision: arguments.Shown, Values: arguments.Values}})
+	return c.ended(ctx, "respond_form", api.RespondFormRequest{FormRef: form, Answer: parley.Answer{Revision: arguments.Shown, Values: arguments.Values, Narrow: arguments.Narrow}})
 }
 
 // ends has the arguments of the tools that end a form without an answer.

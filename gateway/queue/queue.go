@@ -139,7 +139,7 @@ type folded struct {
 
 // alike is what calls of a row share.
 type alike struct {
-	caller    string // of whom a call is, if not of the asker
+	caller    capabilities.ID // of whom a call is, if not of the asker
 	from, to  capabilities.ID
 	folder    string
 	risk      risk.Level

@@ -21,7 +21,7 @@ type Facts struct {
 	Risk  risk.Level
 	Marks []string   // of its findings, the worst first
 	Brief call.Brief // the second line
-	Verb  string     // run, edit, write, read or use
+	Verb  string     // as of a call.Reading
 
 	Added, Removed int // lines, of an edit
 
@@ -83,6 +83,12 @@ func factsOf(p *parley.Permission) *Facts {
 		f.Added, f.Removed = f.Added+b.Added, f.Removed+b.Removed
 	}
 	f.alike = alikeOf(p, reading.Verb)
+	if p.Use != nil {
+		f.alike = "use " + reading.Verb
+	}
+	if p.Use != nil && reading.Verb == "use" {
+		f.alike += " " + reading.Object
+	}
 	return f
 }
 

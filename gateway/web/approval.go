@@ -58,7 +58,14 @@ func openedBy(do string) opened {
 
 // Title returns what the call does, as the heading above it.
 func (a *approval) Title() string {
+	if u := a.Use; u != nil && u.Kind == capabilities.KindTool && a.Verb == "list" {
+		return "List tools"
+	}
 	switch a.Verb {
+	case "list":
+		return "List a folder"
+	case "request":
+		return "Make a request"
 	case "run":
 		return "Run a command"
 	case "edit":
@@ -130,6 +137,7 @@ func newApproval(e view.Message) *approval {
 		a.Agent = view.ShortID(e.From)
 	}
 	a.Reading = call.Read(e.Permission)
+	a.Agent = a.Asker(a.Agent)
 	a.draw()
 	return a
 }

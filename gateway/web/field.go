@@ -31,6 +31,7 @@ type widget struct {
 	Hidden  string // its default with invisible characters shown; "" if it has none
 	Other   bool   // it is followed by a field for an answer in other words
 	Words   bool   // it is that field
+	Give    *give  // of a field for something that the reader holds
 	Spec    string // the data for the check of the page's script
 }
 
@@ -47,11 +48,13 @@ type choice struct {
 const (
 	drawSwitch = "switch" // a checkbox of its own
 	drawChecks = "checks" // any number of choices
+
+	drawCapability = "capability" // something that the reader holds
 )
 
 var draws = map[form.Control]string{
 	form.Line: "text", form.Lines: "textarea", form.Number: "number", form.YesNo: drawSwitch, form.Choices: drawChecks, form.Date: "date",
-	form.Secret: "secret", form.Reference: "capability", form.File: "file", form.Any: "text",
+	form.Secret: "secret", form.Reference: drawCapability, form.File: "file", form.Any: "text",
 }
 
 // drawnAs returns the way to draw a field.
@@ -81,6 +84,12 @@ func drawFields(key string, fields []events.Field, t *refusedAnswer) []widget {
 		}
 		if t != nil {
 			w.Wrong, w.Values = t.Fields[f.Name], t.said(f)
+		}
+		if w.Kind == drawCapability {
+			w.Give = &give{Control: w.Control}
+			if t != nil {
+				w.Give.Sent = t.Sent
+			}
 		}
 		w.Choices = w.choices()
 		drawn[i] = w

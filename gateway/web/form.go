@@ -119,7 +119,10 @@ func (p *page) takeForm(ref capabilities.FormRef) error {
 	if do == "show" {
 		return showEdited(p, e, sent, show)
 	}
-	t := &refusedAnswer{Texts: readTexts(e.Fields, sent)}
+	if do == "give" || sent.Get("do") == "give" {
+		return showGiven(p, e, sent, show)
+	}
+	t := &refusedAnswer{Texts: readTexts(e.Fields, sent), Sent: sent}
 	wasShown := false // and what is edited is allowed in one step
 	if do == "edited" && e.Permission != nil && e.AnswerNeeded {
 		input := editOf(e, sent)
@@ -192,6 +195,13 @@ func (p *page) act(e view.Message, ref capabilities.FormRef, sent url.Values, te
 		return errNotShown
 	}
 	name, request := operationOf(button, api.Acting{As: p.as}, api.RefTo(ref.String()), sent, texts)
+	if r, ok := request.(api.RespondFormRequest); ok {
+		var err error
+		if r.Narrow, err = narrowings(e.Fields, sent); err != nil {
+			return err
+		}
+		request = r
+	}
 	if button == "amend" {
 		name, request = "amend_form", amendmentOf(e, api.Acting{As: p.as}, api.RefTo(ref.String()), sent)
 	}

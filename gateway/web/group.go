@@ -228,6 +228,10 @@ func titleOf(first call.Reading, g *group) string {
 		return fmt.Sprintf("Make %d changes", n)
 	case "read":
 		return fmt.Sprintf("Read %d times", n)
+	case "list":
+		return fmt.Sprintf("List %d times", n)
+	case "request":
+		return fmt.Sprintf("Make %d requests", n)
 	case "run":
 		for _, v := range g.Same {
 			if before, _, _ := strings.Cut(v.Text, " …"); v.Key == "command" && before != "" && before != "…" {

@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"html/template"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -127,6 +128,7 @@ type refusedAnswer struct {
 	Texts  []events.FieldText
 	Wrong  string
 	Fields map[string]string
+	Sent   url.Values // all that was sent
 }
 
 // newCard returns the card of a message in the mail of an agent. As is the reader's name for the agent. Name returns
@@ -163,6 +165,11 @@ func (p *page) card(ctx context.Context, l local, e view.Message, t *refusedAnsw
 	p.name(&e)
 	c := newCard(p.base, l.name, e, t, namer(ctx, l.agent))
 	c.Own = l.agent.ID()
+	for i := range c.Widgets {
+		if g := c.Widgets[i].Give; g != nil && len(g.Sent) > 0 {
+			g.Given = givenBy(p, e, g.Control, g.Sent)
+		}
+	}
 	c.Offers = offersAfter(p, &c)
 	if c.Approval != nil && c.Approval.Decision != nil {
 		c.Approval.Key, c.Approval.Opened = c.Key, openedBy(p.r.URL.Query().Get("do"))

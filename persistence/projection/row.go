@@ -171,6 +171,9 @@ func formText(description string, fields []events.Field, call *events.Call) stri
 	words := []string{description}
 	if call != nil {
 		words = append(words, call.Folder, call.Reason, call.Part)
+		if u := call.Use; u != nil {
+			words = append(words, u.Holder, u.Name, u.Called)
+		}
 	} else {
 		for _, f := range fields {
 			words = append(words, f.Name, f.Label, f.Help)

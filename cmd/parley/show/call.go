@@ -38,6 +38,9 @@ func Wants(e view.Message) string {
 	return terminal.Visible(r.Verb + " " + r.Object)
 }
 
+// Fact returns who uses which resource, as the node has found it out; "" for the call of an agent.
+func Fact(e view.Message) string { return terminal.Visible(call.Read(e.Permission).Fact()) }
+
 // CallLines returns the whole call of an approval.
 func CallLines(e view.Message) []Line {
 	return linesOf(call.Read(e.Permission).Rows())

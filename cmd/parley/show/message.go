@@ -12,6 +12,7 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/events"
+	"parley/gateway/call"
 )
 
 // Message returns a message as one line, whatever it contains.
@@ -324,6 +325,9 @@ func verb(e view.Message, with string) string {
 		words = []string{"requested", terminal.Quoted(e.Description), with}
 	case string(events.Approval):
 		words = []string{"asked to call", terminal.Quoted(e.Title), with, "(input: " + terminal.Visible(e.Description) + ")"}
+		if u := e.Permission.Use; u != nil {
+			words[0], words[1] = "is to be used by", terminal.Quoted(call.Holder(u))
+		}
 		if p := e.Permission; p.Folder != "" {
 			words = append(words, "in "+terminal.Visible(p.Folder))
 		}
@@ -400,7 +404,7 @@ func Gist(e view.Message) string {
 	words := terminal.Visible(from)
 	switch e.Type {
 	case string(events.Approval):
-		words += " wants to " + Wants(e)
+		words = terminal.Visible(call.Read(e.Permission).Asker(from)) + " wants to " + Wants(e)
 	case "message":
 		words += ": " + terminal.Visible(cmp.Or(e.Subject, e.Text))
 	default:

@@ -41,6 +41,28 @@ func (c *Call) Writes(name string) { c.names(c.place, name, writes, 0, 0) }
 // Reads adds that a file is read.
 func (c *Call) Reads(name string) { c.names(c.place, name, reads, 0, 0) }
 
+// Changes adds that something is changed, as a sentence says.
+func (c *Call) Changes(sentence string) {
+	c.add(Finding{Level: Notable, Mark: "Changes data", Text: sentence})
+}
+
+// Request adds what a request by HTTP does, as its method tells.
+func (c *Call) Request(method, address string) {
+	c.Address(address)
+	prod := hasProduction(address)
+	switch {
+	case method == "GET" || method == "HEAD":
+	case method == "DELETE" && prod:
+		c.add(Finding{Level: High, Mark: "Deletes in prod", Text: "Deletes something of what is named production: " + short(address) + "."})
+	case method == "DELETE":
+		c.add(Finding{Level: Notable, Mark: "Deletes data", Text: "Deletes something by a request: " + short(address) + "."})
+	case prod:
+		c.add(Finding{Level: High, Mark: "Changes prod", Text: "Changes something of what is named production: " + short(address) + "."})
+	default:
+		c.Changes("Sends a " + method + " request, which may change something: " + short(address) + ".")
+	}
+}
+
 // Address adds that an address is used.
 func (c *Call) Address(address string) {
 	host := address

@@ -1372,6 +1372,7 @@ export interface Holding {
   /** An ID: {ULID}@{node}. */
   resource: string;
   used: number;
+  uses: Array<UseBy>;
   verbs: Array<Verb>;
   words: string;
 }
@@ -1540,6 +1541,7 @@ export interface PendingPermission {
   reason?: string;
   session?: string;
   tool: string;
+  use?: AskedUse;
 }
 
 export interface Permitted {
@@ -1860,6 +1862,19 @@ export interface Use {
   words?: string;
 }
 
+export interface UseBy {
+  /** A time in UTC, with milliseconds. */
+  begun: string;
+  /** An ID: {ULID}@{node}. */
+  by: string;
+  byName?: string;
+  /** A time in UTC, with milliseconds. */
+  ended?: string;
+  error?: Refusal;
+  state: string;
+  words: string;
+}
+
 export interface Verb {
   name: string;
   needs: number;
@@ -1905,6 +1920,16 @@ export interface Facet {
 export interface Rate {
   seconds: number;
   uses: number;
+}
+
+export interface AskedUse {
+  /** An ID: {ULID}@{node}. */
+  by: string;
+  called?: string;
+  holder?: string;
+  kind: string;
+  name: string;
+  through?: string;
 }
 
 export interface CommandPattern {
@@ -1972,6 +1997,7 @@ export interface Permission {
   reason?: string;
   session?: string;
   tool: string;
+  use?: AskedUse;
 }
 
 /** What is sent to each operation, and what it answers. */

@@ -1495,6 +1495,7 @@ class _Holding(TypedDict):
     kind: str
     resource: str  # An ID: {ULID}@{node}.
     used: int
+    uses: List[UseBy]
     verbs: List[Verb]
     words: str
 
@@ -1689,6 +1690,7 @@ class PendingPermission(_PendingPermission, total=False):
     part: str
     reason: str
     session: str
+    use: AskedUse
 
 
 class _Permitted(TypedDict):
@@ -2018,6 +2020,19 @@ class Use(_Use, total=False):
     words: str
 
 
+class _UseBy(TypedDict):
+    begun: str  # A time in UTC, with milliseconds.
+    by: str  # An ID: {ULID}@{node}.
+    state: str
+    words: str
+
+
+class UseBy(_UseBy, total=False):
+    byName: str
+    ended: str  # A time in UTC, with milliseconds.
+    error: Refusal
+
+
 class Verb(TypedDict):
     name: str
     needs: int
@@ -2066,6 +2081,18 @@ class Facet(TypedDict, total=False):
 class Rate(TypedDict):
     seconds: int
     uses: int
+
+
+class _AskedUse(TypedDict):
+    by: str  # An ID: {ULID}@{node}.
+    kind: str
+    name: str
+
+
+class AskedUse(_AskedUse, total=False):
+    called: str
+    holder: str
+    through: str
 
 
 class _CommandPattern(TypedDict):
@@ -2151,6 +2178,7 @@ class Permission(_Permission, total=False):
     part: str
     reason: str
     session: str
+    use: AskedUse
 
 
 # What is sent to each operation, and what it answers.

@@ -132,7 +132,7 @@ export class ParleyFormElement extends Live {
     const { filling } = this;
     if (!mayVote(filling.form) || filling.show(filling.errors(pressed)) || !filling.mayAllow(pressed)) return;
     const values = Object.fromEntries(Object.entries(filling.values(pressed)).map(([name, v]) => [name, plain(v)]));
-    if (this.fire('submit', { form: this.formId, values }, true)) await this.perform('respond_form', { texts: filling.texts(pressed), ...secondOf(filling.form), revision: Number(this.article.dataset.revision) });
+    if (this.fire('submit', { form: this.formId, values }, true)) await this.perform('respond_form', async () => ({ texts: filling.texts(pressed), ...await filling.narrow(), ...secondOf(filling.form), revision: Number(this.article.dataset.revision) }));
   }
 
   async decline(reason, second) {
@@ -145,7 +145,7 @@ export class ParleyFormElement extends Live {
     this.filling.fail('');
     let refused;
     try {
-      await call(operation, { as: this.as, id: this.formId, ...body }, this.mailbox);
+      await call(operation, { as: this.as, id: this.formId, ...(typeof body === 'function' ? await body() : body) }, this.mailbox);
     } catch (why) {
       refused = why;
     }

@@ -3,6 +3,7 @@
 import { composing } from './composing.js';
 import { Edit, ending } from './edit.js';
 import { Field } from './field.js';
+import { Give } from './give.js';
 import { isSure } from './sure.js';
 import { readTexts, validateValues } from './validate.js';
 import { visible } from './visible.js';
@@ -23,6 +24,7 @@ export class Filling {
     form.addEventListener('input', (e) => this.changed(e.target));
     form.addEventListener('keydown', (e) => this.pressed(e));
     if (form.querySelector('.edit-card')) this.editing = new Edit(form, address, endpoint);
+    this.gives = [...form.querySelectorAll('.give')].map((e) => new Give(e, address.replace('do=show&pane=edit', 'do=give&pane=give'), endpoint));
     this.restore();
     this.repeat();
   }
@@ -40,6 +42,7 @@ export class Filling {
       this.unfold();
       this.repeat();
       this.editing?.restore();
+      for (const g of this.gives) g.changed(0);
     });
   }
 
@@ -68,6 +71,7 @@ export class Filling {
     }
     this.unfold();
     this.repeat();
+    for (const g of this.gives) g.changed(0);
     if (this.isTyped) this.keep();
   }
 
@@ -96,10 +100,12 @@ export class Filling {
     this.draft?.save({});
     for (const f of this.fields) f.say('');
     this.repeat();
+    for (const g of this.gives) g.changed(0);
     this.fail('');
   }
 
   changed(at) {
+    if (at.closest('.give')) return;
     const field = this.fields.find((f) => f.element.contains(at));
     if (!field) return;
     this.repeat();
@@ -130,6 +136,16 @@ export class Filling {
   texts(pressed) {
     const question = pressed?.matches('[data-asks]') ? this.form.elements.namedItem('question').value : undefined;
     return this.sent(pressed).flatMap((f) => f.texts(pressed).map((text) => ({ name: f.spec.name, text: f.spec.name === 'reason' ? question ?? text : text })));
+  }
+
+  /** Returns what the references of the answer are narrowed to, as the sentences say it. It throws if one cannot be given. */
+  async narrow() {
+    const all = {};
+    for (const g of this.gives) {
+      const facet = await g.facet();
+      if (facet) all[g.field] = facet;
+    }
+    return this.gives.length ? { narrow: all } : {};
   }
 
   /** Returns the errors by field name. An emptied edit is none of the call that was asked. */

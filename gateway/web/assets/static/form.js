@@ -129,7 +129,7 @@ export class ParleyAct extends HTMLElement {
     this.fail('');
     try {
       if (what === 'reply') await this.reply.stop(); // a draft that arrives after the reply would come back
-      const [operation, body] = make();
+      const [operation, body] = await make();
       const { results = [] } = await call(operation, body);
       this.decided(results);
     } catch (refused) {
@@ -264,7 +264,7 @@ export class ParleyForm extends ParleyAct {
     }
     this.decision = texts.find((t) => t.name === 'decision')?.text;
     const made = same.length > 1 || this.group ? decisionsLike(this.card, sent, texts) : ['respond_form', { as, id, texts, ...secondOf(event.target), ...(revision && { revision: Number(revision) }) }];
-    this.perform('answer', pressed, () => made);
+    this.perform('answer', pressed, async () => [made[0], { ...made[1], ...(made[0] === 'respond_form' && await this.filling.narrow()) }]);
   }
 
   /** Refuses a press that is not for this item as it is shown, and says why where that is not plain. */
