@@ -93,6 +93,7 @@ func (p *page) agents() error {
 			return err
 		}
 	}
+	list.Agents = slices.DeleteFunc(list.Agents, func(l listedAgent) bool { return l.AgentStatus.Topic }) // Mail has the topics
 	resp, err := p.site.Backend.Call(p.ctx(), p.principal, "list_leases", api.Typed{Value: api.ListLeasesRequest{}})
 	if err != nil {
 		return err
