@@ -1897,6 +1897,7 @@ export interface Votes {
   need: number;
   noSelf?: boolean;
   own?: string;
+  replaced?: Party;
   veto: boolean;
   votedAs?: Party;
   waiting?: Array<Party>;
