@@ -86,6 +86,7 @@ func statusOf(s *mailbox.State) view.AgentStatus {
 		ID: s.ID, Title: p.Title, Kind: string(p.Kind), Status: p.Status, Error: p.Error, Labels: maps.Clone(p.Labels), Pending: []view.PendingPermission{},
 		Queued: s.Runs.Queued(), Asks: int(s.Summary().Open), Created: p.Created, Updated: p.Updated, Node: s.ID.Node,
 		Version: s.Version, Host: p.Host, Maker: p.By, Of: p.Of, Ended: p.Status == mailbox.Closed && !p.Archived, Stopped: s.Runs.Held(),
+		Topic: s.Topic != nil,
 	}
 	status.AwayFrom, status.AwayUntil = s.StandIns.Absence()
 	if status.Labels == nil {

@@ -78,7 +78,7 @@ func (as Agents) List(ctx context.Context, f view.AgentFilter) ([]view.AgentStat
 	return as.Page(ctx, f, "", math.MaxInt)
 }
 
-// Page is List for at most limit agents whose IDs, as text, are behind a key.
+// Page is List for at most limit agents whose IDs, as text, are behind a key. Topics are listed where the filter names their label.
 func (as Agents) Page(ctx context.Context, f view.AgentFilter, after string, limit int) ([]view.AgentStatus, error) {
 	seen, err := visibility{everything: as.agent.IsHost()}, error(nil)
 	if !seen.everything {
@@ -98,7 +98,7 @@ func (as Agents) Page(ctx context.Context, f view.AgentFilter, after string, lim
 		if err != nil {
 			return nil, err
 		}
-		if f.Matches(s) && isListed(s) {
+		if f.Matches(s) && isListed(s) && (!s.Topic || f.Labels[LabelTopic] == isTopic) {
 			list = append(list, s)
 		}
 	}

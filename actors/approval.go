@@ -111,7 +111,7 @@ func (rs Rules) List(ctx context.Context) ([]view.Rule, error) {
 		all := []view.Rule{}
 		for _, r := range s.Rules.Valid(now) {
 			all = append(all, view.Rule{
-				Rule: r.Rule, Agent: r.Agent, Tool: r.Tool, Words: r.Words(), Allow: r.Allow, Made: r.Made, Until: r.Until,
+				Rule: r.Rule, Agent: r.Agent, Tool: r.Tool, Words: r.Words(), Allow: r.Allow, Made: r.Made, Until: r.Until, Paused: r.Paused,
 				Form: r.Form, Uses: r.Uses, Used: r.Used, Covers: r.Covers,
 			})
 		}
@@ -158,6 +158,11 @@ func (rs Rules) add(ctx context.Context, agent *Agent, c mailbox.AddRule) (capab
 // Limit has a standing rule of an agent that this one is the host of end at a time.
 func (rs Rules) Limit(ctx context.Context, agent *Agent, rule capabilities.ID, until capabilities.Time) error {
 	return agent.do(ctx, mailbox.LimitRule{Rule: rule, Until: until, By: rs.agent.id})
+}
+
+// Pause pauses a standing rule of an agent that this one is the host of, or resumes it.
+func (rs Rules) Pause(ctx context.Context, agent *Agent, rule capabilities.ID, paused bool) error {
+	return agent.do(ctx, mailbox.PauseRule{Rule: rule, Paused: paused, By: rs.agent.id})
 }
 
 // Remove ends a standing rule of an agent that this one is the host of.

@@ -55,6 +55,7 @@ type noteMore struct {
 	AwayFrom     capabilities.Time
 	AwayUntil    capabilities.Time
 	Stopped      bool
+	Topic        bool
 }
 
 // isAlone reports whether a host's mailbox has nothing that concerns other nodes or quotas.
@@ -91,7 +92,7 @@ func noteOf(s view.AgentStatus, host capabilities.ID, alone, files bool) string 
 	if s.Ended {
 		flags |= noteEnded
 	}
-	rest := s.Error != "" || len(s.Pending) > 0 || s.Queued > 0 || len(s.Cut) > 0 || s.Runtime != "" || s.User != "" || len(s.Wrap) > 0 || s.Policy != "" || s.AwayUntil != 0 || !s.Of.IsZero() || s.Stopped
+	rest := s.Error != "" || len(s.Pending) > 0 || s.Queued > 0 || len(s.Cut) > 0 || s.Runtime != "" || s.User != "" || len(s.Wrap) > 0 || s.Policy != "" || s.AwayUntil != 0 || !s.Of.IsZero() || s.Stopped || s.Topic
 	switch events.AgentKind(s.Kind) {
 	case events.Host:
 		flags |= noteIsHost
@@ -141,7 +142,7 @@ func noteOf(s view.AgentStatus, host capabilities.ID, alone, files bool) string 
 func appendMore(b []byte, s view.AgentStatus, flags byte) string {
 	more := noteMore{
 		Error: s.Error, Pending: s.Pending, Calls: s.More, Queued: s.Queued, Cut: s.Cut, Runtime: s.Runtime, User: s.User, Wrap: s.Wrap, Policy: s.Policy,
-		AwayFrom: s.AwayFrom, AwayUntil: s.AwayUntil, Of: s.Of, Stopped: s.Stopped,
+		AwayFrom: s.AwayFrom, AwayUntil: s.AwayUntil, Of: s.Of, Stopped: s.Stopped, Topic: s.Topic,
 	}
 	if k := events.AgentKind(s.Kind); k != events.Host && k != events.Guest {
 		more.Kind = s.Kind
@@ -234,7 +235,7 @@ func (m *noteMore) fill(s *view.AgentStatus, r noteReader) {
 		s.Pending = m.Pending
 	}
 	s.More, s.Error, s.Queued, s.Cut, s.Runtime, s.User, s.Wrap, s.Policy = m.Calls, m.Error, m.Queued, m.Cut, m.Runtime, m.User, m.Wrap, m.Policy
-	s.AwayFrom, s.AwayUntil, s.Of, s.Stopped = m.AwayFrom, m.AwayUntil, m.Of, m.Stopped
+	s.AwayFrom, s.AwayUntil, s.Of, s.Stopped, s.Topic = m.AwayFrom, m.AwayUntil, m.Of, m.Stopped, m.Topic
 }
 
 // mayMatch reports whether a filter may pick the agent of a note. It is far cheaper than the decoding of the note.

@@ -265,6 +265,7 @@ type Search struct {
 	From, To, DecidedBy string
 	Thread              capabilities.FormRef // a message of the thread; zero for any
 	Filter              view.MessageFilter   // what the messages are now
+	Before              uint64               // only messages with a lower number; 0 for all
 	Skip, Limit         int
 }
 
@@ -279,7 +280,9 @@ func (q Search) query(ctx context.Context, a *Agent) (p projection.Query, err er
 	switch {
 	case !ok:
 		return p, parley.Refuse(parley.InvalidArgument, "unknown order %s", parley.Quoted(q.Order, 40)).WithHint("the orders are newest, oldest, relevance, urgency and subject")
-	case len(q.Text) > projection.MaxText || len(q.Subject) > projection.MaxText:
+	case q.Verdict != "" && q.Verdict != projection.Allowed && q.Verdict != projection.Denied:
+		return p, parley.Refuse(parley.InvalidArgument, "unknown verdict %s", parley.Quoted(q.Verdict, 40)).WithHint("the verdicts are allowed and denied")
+	case len(q.Text) > projection.MaxText || len(q.Subject) > projection.MaxText || len(q.Tool) > projection.MaxText:
 		return p, parley.Refuse(parley.TooLarge, "a search has %d bytes of words at most", projection.MaxText)
 	case q.Skip < 0 || q.Limit < 0 || q.Skip > projection.MaxFound:
 		return p, parley.Refuse(parley.InvalidArgument, "a search leaves out from 0 to %d messages", projection.MaxFound).WithHint("narrow it by a time or a sender")
@@ -295,7 +298,7 @@ func (q Search) query(ctx context.Context, a *Agent) (p projection.Query, err er
 		}
 	}
 	p = projection.Query{
-		Words: q.Text, Subject: q.Subject, Kinds: q.Types, Outcomes: q.Outcomes, Since: q.Since, Until: q.Until, Order: order,
+		Words: q.Text, Subject: q.Subject, Kinds: q.Types, Outcomes: q.Outcomes, Verdict: q.Verdict, Tool: q.Tool, Since: q.Since, Until: q.Until, Before: q.Before, Order: order,
 	}
 	for _, party := range []struct {
 		name string

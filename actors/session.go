@@ -49,9 +49,9 @@ func (ss Sessions) Forget(ctx context.Context, session capabilities.ID) error {
 
 func (ss Sessions) session(id capabilities.ID) *Agent { return &Agent{node: ss.agent.node, id: id} }
 
-// Owes reports whether an agent has something open with others.
-func Owes(ctx context.Context, a *Agent) (bool, error) {
-	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) (bool, error) { return mailbox.Owes(s), nil })
+// Owes reports whether an agent has something open with others: see mailbox.Owes.
+func Owes(ctx context.Context, a *Agent, passedOn bool) (bool, error) {
+	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) (bool, error) { return mailbox.Owes(s, passedOn), nil })
 }
 
 // Holds reports whether an agent reaches something by a path, an ID or a locator.

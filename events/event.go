@@ -70,6 +70,7 @@ const (
 	kindScheduleEnded     Kind = 82
 	kindFileStored        Kind = 84
 	kindFilesDropped      Kind = 85
+	kindRulePaused        Kind = 86
 	kindMessagesOffered   Kind = 59
 	kindMessagesShown     Kind = 60
 	kindMessagesHandled   Kind = 61
@@ -131,6 +132,8 @@ func (*RunEnded) kind() Kind { return kindRunEnded }
 func (*RuleAdded) kind() Kind { return kindRuleAdded }
 
 func (*RuleRemoved) kind() Kind { return kindRuleRemoved }
+
+func (*RulePaused) kind() Kind { return kindRulePaused }
 
 func (*CapabilityMinted) kind() Kind { return kindCapabilityMinted }
 
@@ -286,6 +289,7 @@ var schemas = map[Kind]schema{
 	kindRunEnded:          {name: "RunEnded", version: 1, make: func() Event { return new(RunEnded) }},
 	kindRuleAdded:         {name: "RuleAdded", version: 1, make: func() Event { return new(RuleAdded) }},
 	kindRuleRemoved:       {name: "RuleRemoved", version: 1, make: func() Event { return new(RuleRemoved) }},
+	kindRulePaused:        {name: "RulePaused", version: 1, make: func() Event { return new(RulePaused) }},
 	kindCapabilityMinted:  {name: "CapabilityMinted", version: 1, make: func() Event { return new(CapabilityMinted) }},
 	kindAnswerQueued:      {name: "FormAnswering", version: 1, make: func() Event { return new(AnswerQueued) }},
 	kindForwardQueued:     {name: "FormForwarding", version: 1, make: func() Event { return new(ForwardQueued) }},

@@ -219,6 +219,7 @@ func samples() map[string]Event {
 			Rule: testID(11), Agent: testID(4), Tool: "shell", Allow: true, Until: goldenAt + 1, Form: testID(1), Covers: *goldenCoverage(),
 		},
 		"RuleRemoved.v1": &RuleRemoved{Rule: testID(11)},
+		"RulePaused.v1":  &RulePaused{Rule: testID(11), Paused: true, Form: testID(1)},
 	}
 }
 
@@ -319,7 +320,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "c38c67bee5acc1f98fba885c6faf288da94ab2f4dfc922a4eee48d783f4fec93"
+const goldenEnd = "b52ff29c5a789518bc6c677ed17b149c0cec672357df8180078ad3091021a509"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {

@@ -65,6 +65,13 @@ type RuleUsed struct {
 	Input string          `json:"input"` // a JSON document
 }
 
+// RulePaused pauses a standing rule, which decides nothing then, or resumes it.
+type RulePaused struct {
+	Rule   capabilities.ID `json:"rule"`
+	Paused bool            `json:"paused"`
+	Form   capabilities.ID `json:"form,omitzero"` // the approval whose answer resumed it
+}
+
 // RuleRemoved ends a standing rule.
 type RuleRemoved struct {
 	Rule capabilities.ID `json:"rule"`

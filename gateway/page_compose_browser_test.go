@@ -20,7 +20,8 @@ func TestMessageIsWrittenOnPage(t *testing.T) {
 	b.live()
 	b.press("c")
 	b.until(`document.querySelector("h1")?.textContent === "New message" && document.documentElement.dataset.live`)
-	b.fill("#to", "nobody here")
+	b.until(`document.activeElement.id === "to"`) // what is typed next is for it
+	b.press("nobody here")
 	b.fill("#text", "the log is below")
 	b.click(".write button.primary")
 	b.reads(".write .failure", "nobody here")
@@ -45,6 +46,36 @@ func TestMessageIsWrittenOnPage(t *testing.T) {
 		m := h.last(h.fae)
 		return m.Text == "the log is below" && m.Subject == "The log" && len(m.Files) == 1
 	})
+	b.checkNoFaults()
+}
+
+// TestNamesAreCompletedInMessage completes a name behind an @, in the middle of a new message and in a reply.
+func TestNamesAreCompletedInMessage(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	if err := h.node.Host().Names().Store(t.Context(), "branch", `"main"`); err != nil {
+		t.Fatal(err)
+	}
+	b := h.openBrowser()
+	b.open("/new?to=fae")
+	b.live()
+	b.until(`document.activeElement.id === "text"`)
+	b.press("see  first")
+	b.run(`document.activeElement.setSelectionRange(4, 4)`)
+	b.press("@bra")
+	b.reads(".write .suggestions li", "branch")
+	b.press("\t")
+	b.until(`document.querySelector("#text").value === "see @branch  first" && document.querySelector("#text").selectionStart === 12`)
+	b.press("now")
+	b.until(`document.querySelector(".write .suggestions").hidden`)
+	b.press("\r", chromedp.ModifierCtrl)
+	b.reads("#alone .post", "branch")
+	b.live()
+	eventually.Holds(t, "it arrives with the value", func() bool { return h.last(h.fae).Text == "see @branch now first" })
+	b.fill("#alone .reply textarea", "and @bra")
+	b.reads("#alone .reply .suggestions li", "branch")
+	b.click("#alone .reply .suggestions li")
+	b.until(`document.querySelector("#alone .reply textarea").value === "and @branch "`)
 	b.checkNoFaults()
 }
 

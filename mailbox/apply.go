@@ -98,6 +98,8 @@ func (s *State) Apply(r events.Recorded) error {
 	case *events.RuleUsed:
 		s.Runs.decidedCall()
 		s.Rules.countUse(e, r.At)
+	case *events.RulePaused:
+		s.Rules.pause(e)
 	case *events.RuleRemoved:
 		s.Rules.remove(e.Rule)
 	case *events.TokenMade:

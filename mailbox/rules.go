@@ -18,6 +18,8 @@ type Rule struct {
 	Made capabilities.Time
 	Uses uint64
 	Used capabilities.Time // the last time
+
+	Paused bool // it decides nothing
 }
 
 // Words returns the calls that the rule covers, in words.
@@ -85,6 +87,13 @@ func (l *Rules) countUse(e *events.RuleUsed, at capabilities.Time) {
 	}
 }
 
+// pause pauses a rule, or resumes it.
+func (l *Rules) pause(e *events.RulePaused) {
+	if r, ok := l.byID[e.Rule]; ok {
+		r.Paused = e.Paused
+	}
+}
+
 func (l *Rules) remove(rule capabilities.ID) { delete(l.byID, rule) }
 
 // isFull reports whether there are as many valid rules as an agent may have. Those that are about to be added count
@@ -94,18 +103,26 @@ func (l *Rules) isFull(now capabilities.Time, more int) bool {
 }
 
 // ruling returns who decides about a call of a tool: standing rules, with a zero ID for the policy. It is empty if the
-// agent's host has to be asked.
+// agent's host has to be asked. A rule that is paused decides nothing, and neither does the policy about what only such a rule would
+// have decided.
 func (l *Rules) ruling(tool string, call *rule.Reading, now capabilities.Time) []capabilities.ID {
 	rules := slices.DeleteFunc(l.Valid(now), func(r Rule) bool { return r.Agent != l.self || r.Tool != tool })
-	matched := make([]rule.Standing, len(rules))
-	for i := range rules {
-		matched[i] = rule.Standing{Covers: &rules[i].Covers, Allow: rules[i].Allow}
+	decided := func(by []Rule) rule.Decision {
+		matched := make([]rule.Standing, len(by))
+		for i := range by {
+			matched[i] = rule.Standing{Covers: &by[i].Covers, Allow: by[i].Allow}
+		}
+		return call.Decide(matched)
 	}
-	d := call.Decide(matched)
+	active := slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return r.Paused })
+	d := decided(active)
+	if len(d.Rules) == 0 && len(active) < len(rules) && len(decided(rules).Rules) > 0 {
+		return nil
+	}
 	if len(d.Rules) > 0 && (!d.Allow || l.Policy() != AskAlways) {
 		by := make([]capabilities.ID, len(d.Rules))
 		for i, n := range d.Rules {
-			by[i] = rules[n].Rule
+			by[i] = active[n].Rule
 		}
 		return by
 	}
@@ -228,6 +245,9 @@ func (c SettleForm) standingRule(s *State, f *Form, values map[string]capabiliti
 	if s.Rules.includes(added, now) || slices.ContainsFunc(c.rules, func(r *events.RuleAdded) bool { return outlasts(r, added) }) {
 		return nil, nil
 	}
+	if resumed := s.Rules.paused(added, now); resumed != nil {
+		return resumed, nil
+	}
 	if s.Rules.isFull(now, len(c.rules)) {
 		return nil, parley.Refuse(parley.TooLarge, "the agent has %d standing rules already", maxRules).WithHint("parley agent rules rm ends one")
 	}
@@ -237,12 +257,17 @@ func (c SettleForm) standingRule(s *State, f *Form, values map[string]capabiliti
 
 // includes reports whether a valid rule says the same as another, for as long.
 func (l *Rules) includes(added *events.RuleAdded, now capabilities.Time) bool {
-	for _, r := range l.byID {
-		if (r.Until == 0 || r.Until > now) && outlasts(&r.RuleAdded, added) {
-			return true
-		}
+	return slices.ContainsFunc(l.Valid(now), func(r Rule) bool { return !r.Paused && outlasts(&r.RuleAdded, added) })
+}
+
+// paused returns the event that resumes a valid rule which says the same as another, for as long, and is paused; nil for none.
+func (l *Rules) paused(added *events.RuleAdded, now capabilities.Time) *events.RulePaused {
+	all := l.Valid(now)
+	i := slices.IndexFunc(all, func(r Rule) bool { return r.Paused && outlasts(&r.RuleAdded, added) })
+	if i < 0 {
+		return nil
 	}
-	return false
+	return &events.RulePaused{Rule: all[i].Rule, Form: added.Form}
 }
 
 // outlasts reports whether a rule says the same as another, for at least as long.
@@ -331,6 +356,9 @@ func (c AddRule) decide(s *State, now capabilities.Time, ids IDs) ([]events.Even
 	if s.Rules.includes(added, now) {
 		return nil, nil
 	}
+	if resumed := s.Rules.paused(added, now); resumed != nil {
+		return []events.Event{resumed}, nil
+	}
 	if s.Rules.isFull(now, 0) {
 		return nil, parley.Refuse(parley.TooLarge, "the agent has %d standing rules already", maxRules).WithHint("parley agent rules rm ends one")
 	}
@@ -359,6 +387,27 @@ func (c LimitRule) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 	limited := r.RuleAdded
 	limited.Until = c.Until
 	return []events.Event{&limited}, nil
+}
+
+// PauseRule pauses a standing rule, or resumes it. By has to be the agent's host. What is so already is no event.
+type PauseRule struct {
+	Rule   capabilities.ID
+	Paused bool
+	By     capabilities.ID
+}
+
+func (c PauseRule) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	if c.By != s.Profile.Host {
+		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host pauses its rules")
+	}
+	r, ok := s.Rules.byID[c.Rule]
+	if !ok {
+		return nil, noRule(c.Rule)
+	}
+	if r.Paused == c.Paused {
+		return nil, nil
+	}
+	return []events.Event{&events.RulePaused{Rule: c.Rule, Paused: c.Paused}}, nil
 }
 
 func noRule(id capabilities.ID) error {

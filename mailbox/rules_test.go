@@ -254,3 +254,73 @@ func TestOnlyTheHostAddsRules(t *testing.T) {
 		t.Errorf("the rule decides nothing: %T", used[0])
 	}
 }
+
+// TestPausedRuleAsks pauses rules that allow and that deny: what they covered is asked about, under each policy, unless another rule
+// decides it. The same rule, made again, goes on.
+func TestPausedRuleAsks(t *testing.T) {
+	v := mailboxtest.New(t)
+	v.Add("host")
+	v.Add("fae")
+	fae := v.States["fae"]
+	host := fae.Profile.Host
+	read := rule.Read(&parley.Permission{Tool: "shell", Input: `{"command":"git push origin main"}`, Folder: "/srv/shop"})
+	do := func(c mailbox.Command, want parley.Code, wantEvents int) {
+		t.Helper()
+		evs, err := fae.Decide(c, v.Now, v.NewID)
+		if parley.CodeOf(err) != want || len(evs) != wantEvents {
+			t.Fatalf("%+v: %v, %v", c, evs, err)
+		}
+		for _, e := range evs {
+			if err := fae.Apply(events.Recorded{At: v.Now, Event: e}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	asks := func(want bool) {
+		t.Helper()
+		evs, err := fae.Decide(pushCall(), v.Now, v.NewID)
+		if err != nil || len(evs) != 1 {
+			t.Fatal(evs, err)
+		}
+		if _, is := evs[0].(*events.FormRequested); is != want {
+			t.Errorf("the call: %T", evs[0])
+		}
+	}
+	for _, allow := range []bool{true, false} {
+		add := mailbox.AddRule{Tool: "shell", Covers: read.Offers()[0], Allow: allow, By: host}
+		do(add, "", 1)
+		made := fae.Rules.Valid(v.Now)[0].Rule
+		asks(false)
+		pause := mailbox.PauseRule{Rule: made, Paused: true, By: host}
+		for _, by := range []capabilities.ID{fae.ID, {}} {
+			other := pause
+			other.By = by
+			do(other, parley.NotPermitted, 0)
+		}
+		do(mailbox.PauseRule{Rule: fae.ID, Paused: true, By: host}, parley.NotPermitted, 0)
+		do(pause, "", 1)
+		do(pause, "", 0)
+		for _, policy := range []string{mailbox.AskNever, mailbox.DenyAll, mailbox.AskAlways, mailbox.AskOnMiss} {
+			do(mailbox.SetPolicy{Policy: policy, By: host}, "", 1)
+			asks(true)
+		}
+		exact := add
+		exact.Covers = read.Exact()
+		do(exact, "", 1)
+		asks(false)
+		do(mailbox.RemoveRule{Rule: fae.Rules.Valid(v.Now)[1].Rule, By: host}, "", 1)
+		asks(true)
+		do(add, "", 1)
+		if all := fae.Rules.Valid(v.Now); len(all) != 1 || all[0].Rule != made || all[0].Paused || all[0].Until != 0 {
+			t.Errorf("made again: %+v", all)
+		}
+		asks(false)
+		do(pause, "", 1)
+		do(mailbox.LimitRule{Rule: made, Until: v.Now + 60_000, By: host}, "", 1)
+		asks(true) // an end does not resume it
+		pause.Paused = false
+		do(pause, "", 1)
+		asks(false)
+		do(mailbox.RemoveRule{Rule: made, By: host}, "", 1)
+	}
+}

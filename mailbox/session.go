@@ -150,10 +150,10 @@ func (c SetSession) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event
 }
 
 // Owes reports whether an agent owes something or is owed: a form that it asked or has to answer is open, or something is on
-// its way to others.
-func Owes(s *State) bool {
+// its way to others. What it has to answer does not count if others have it too.
+func Owes(s *State, passedOn bool) bool {
 	sum := s.Summary()
-	return sum.Open > 0 || sum.Waiting > 0 || sum.Outbox > 0
+	return sum.Open > 0 || sum.Waiting > 0 && !passedOn || sum.Outbox > 0
 }
 
 // Lend gives a session of an agent a reference to an agent that it holds under a path, or with an ID or a locator. It returns
@@ -170,6 +170,9 @@ func Lend(s *State, session capabilities.ID, path string, now capabilities.Time,
 	}
 	if name, err = s.Names.Of(ref.Target); err != nil {
 		return "", given, nil, err
+	}
+	if ref.Target == s.ID {
+		name = "" // its own name for itself names the session there
 	}
 	d := delegation{s: s, to: session, now: now, ids: ids}
 	given, err = d.give(name, capabilities.Reference(ref))

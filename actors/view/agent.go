@@ -33,6 +33,7 @@ type AgentStatus struct {
 	Updated capabilities.Time   `json:"updatedAt"`
 	Node    capabilities.NodeID `json:"node"`
 	Ended   bool                `json:"ended,omitempty"` // of a closed session: it is not archived, and its mail waits for who resumes it
+	Topic   bool                `json:"topic,omitempty"` // it is a topic, which is listed with those
 	Of      capabilities.ID     `json:"of,omitzero"`     // for a session of a coding agent: its address, the agent of the folder
 
 	AwayUntil capabilities.Time `json:"awayUntil,omitzero"` // while it is away: the end of that

@@ -12,6 +12,8 @@ type Search struct {
 	Subject  string            `json:"subject,omitempty"`  // words of the subject alone, in the same form
 	Types    []string          `json:"types,omitempty"`    // message, form, request, approval
 	Outcomes []string          `json:"outcomes,omitempty"` // answered, declined, cancelled, expired, superseded
+	Verdict  string            `json:"verdict,omitempty"`  // allowed or denied: approvals that were answered so
+	Tool     string            `json:"tool,omitempty"`     // approvals of calls of that tool
 	Since    capabilities.Time `json:"since,omitzero"`
 	Until    capabilities.Time `json:"until,omitzero"`  // before that time
 	Order    string            `json:"order,omitempty"` // newest, the default, oldest, relevance, urgency or subject

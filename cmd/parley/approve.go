@@ -153,11 +153,11 @@ func printDecided(env *environment, d decided) error {
 func rulesCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "rules",
-		Short:   "List an agent's standing rules, try, propose and make others, and remove them",
+		Short:   "List an agent's standing rules, try, propose and make others, pause and remove them",
 		Long:    "A standing rule is made where a call is always allowed or denied. It covers that very call of that agent, or, where\na wider rule was chosen, the commands or files that its words name.",
 		Example: "  parley agent rules ls fae\n  parley agent rules try 12\n  parley agent rules propose fae\n  parley agent rules rm fae 01JQ…@N…",
 	}
-	c.AddCommand(rulesListCommand(env), rulesTryCommand(env), rulesProposeCommand(env), rulesMakeCommand(env), rulesRemoveCommand(env))
+	c.AddCommand(rulesListCommand(env), rulesTryCommand(env), rulesProposeCommand(env), rulesMakeCommand(env), rulesPauseCommand(env, "pause", "Pause"), rulesPauseCommand(env, "resume", "Resume"), rulesRemoveCommand(env))
 	return c
 }
 
@@ -195,6 +195,9 @@ func ruleLine(r view.Rule, s terminal.Screen) string {
 	ending := fmt.Sprintf("  used %d times", r.Uses)
 	if r.Until != 0 {
 		ending += "  until " + s.Moment(r.Until.Std(), r.Until.String())
+	}
+	if r.Paused {
+		ending += "  paused"
 	}
 	return s.FitBetween(listedID(r.Rule, s)+"  ", ruleWords(r), ending)
 }
@@ -408,6 +411,27 @@ func rulesRemoveCommand(env *environment) *cobra.Command {
 				return err
 			}
 			return change(env, c, "remove_rule", api.RemoveRuleRequest{Acting: env.acting(), Agent: args[0], Rule: rule}, args[1], "removed "+terminal.Visible(args[1]))
+		},
+	}
+}
+
+// rulesPauseCommand returns the command that pauses a rule, or resumes it.
+func rulesPauseCommand(env *environment, name, does string) *cobra.Command {
+	return &cobra.Command{
+		Use:     name + " AGENT RULE",
+		Short:   does + " a standing rule",
+		Long:    "A rule that is paused decides nothing: calls that no other rule decides are asked about, until it is resumed.",
+		Example: "  parley agent rules " + name + " fae 01JQ…@N…",
+		Args:    exactly("AGENT", "RULE"),
+
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			rule, err := env.listedIDOf(c.Context(), args[1])
+			if err != nil {
+				return err
+			}
+			r := api.PauseRuleRequest{Acting: env.acting(), Agent: args[0], Rule: rule, Resume: name == "resume"}
+			return change(env, c, "pause_rule", r, args[1], strings.ToLower(does)+"d "+terminal.Visible(args[1]))
 		},
 	}
 }

@@ -355,7 +355,7 @@ no difference. "two words" in quotation marks are a phrase, and word* is the beg
 options pick.`,
 		Example: `  parley search 'build fail*' --from builder
   parley search --thread 12 --order oldest
-  parley search --type approval --outcome declined --since 48h
+  parley search --verdict denied --tool Bash --since 48h
   parley search --decided-by SELF -o json`,
 		Args: cobra.ArbitraryArgs,
 	}
@@ -367,6 +367,8 @@ options pick.`,
 	f.StringVar(&thread, "thread", "", "only messages of the thread of a message, by its `number` or ID")
 	f.StringSliceVar(&r.Types, "type", nil, "only this `type`: message, form, request or approval")
 	f.StringSliceVar(&r.Outcomes, "outcome", nil, "only forms that ended so: `answered`, declined, cancelled, expired or superseded")
+	f.StringVar(&r.Verdict, "verdict", "", "only calls that were `allowed` or denied")
+	f.StringVar(&r.Tool, "tool", "", "only calls of this `tool`")
 	f.Var(&since, "since", "only from this `time` on: 2h ago, as 2h, or a moment (2026-01-31T12:00:00Z)")
 	f.Var(&until, "until", "only before this `time`")
 	f.StringVar(&r.Order, "order", "", "newest (default), oldest, relevance, urgency or subject")
@@ -379,6 +381,7 @@ options pick.`,
 	}
 	completeFlagOf(c, "type", "message", "form", "request", "approval")
 	completeFlagOf(c, "outcome", "answered", "declined", "cancelled", "expired", "superseded")
+	completeFlagOf(c, "verdict", "allowed", "denied")
 	completeFlagOf(c, "order", "newest", "oldest", "relevance", "urgency", "subject")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r.Acting, r.Text, r.Since, r.Until = env.acting(), strings.Join(args, " "), capabilities.At(since.at), capabilities.At(until.at)

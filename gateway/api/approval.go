@@ -79,6 +79,14 @@ type LimitRuleRequest struct {
 	Until capabilities.Time `json:"until"`
 }
 
+// PauseRuleRequest pauses a standing rule of an agent whose host the caller is, or resumes it.
+type PauseRuleRequest struct {
+	Acting
+	Agent  string          `json:"agent"`
+	Rule   capabilities.ID `json:"rule"`
+	Resume bool            `json:"resume,omitempty"`
+}
+
 // ProposeRulesRequest asks which rules follow from what was always decided alike, five times or more, of the calls of an agent whose host
 // the caller is. None is proposed for a call of high risk.
 type ProposeRulesRequest struct {

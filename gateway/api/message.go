@@ -135,9 +135,10 @@ type SearchRequest struct {
 	From      string  `json:"from,omitempty"`
 	To        string  `json:"to,omitempty"`
 	DecidedBy string  `json:"decidedBy,omitempty"`
-	Thread    FormRef `json:"thread,omitzero"` // a message of the thread, by its number or id
-	Skip      int     `json:"skip,omitempty"`  // of those found, how many to leave out; at most 1,000
-	Limit     int     `json:"limit,omitempty"` // default 100, which is the most
+	Thread    FormRef `json:"thread,omitzero"`  // a message of the thread, by its number or id
+	Before    uint64  `json:"before,omitempty"` // only messages with a lower number; 0 for all
+	Skip      int     `json:"skip,omitempty"`   // of those found, how many to leave out; at most 1,000
+	Limit     int     `json:"limit,omitempty"`  // default 100, which is the most
 }
 
 // FollowMessagesRequest waits for messages within the view that changed after the cursor. What has changed already is in the

@@ -92,6 +92,7 @@ func Operations() []Operation {
 		of[MakeRuleRequest, view.TriedRule]("make_rule", ScopeAdmin, 0),
 		of[RemoveRuleRequest, Done]("remove_rule", ScopeAdmin, 0),
 		of[LimitRuleRequest, Done]("limit_rule", ScopeAdmin, 0),
+		of[PauseRuleRequest, Done]("pause_rule", ScopeAdmin, 0),
 		of[AwaitRequest, view.Outcome]("await", ScopeRead, waits),
 		of[EndRequest, view.Outcome]("cancel_form", ScopeAsk, 0),
 		of[AmendFormRequest, view.Message]("amend_form", ScopeAsk, 0),

@@ -140,6 +140,14 @@ func removeRule(ctx context.Context, b *Backend, p *principal, r api.RemoveRuleR
 	return api.Done{}, by.Rules().Remove(ctx, agent, r.Rule)
 }
 
+func pauseRule(ctx context.Context, b *Backend, p *principal, r api.PauseRuleRequest) (api.Done, error) {
+	by, agent, err := b.ruled(ctx, p, r.Acting, r.Agent)
+	if err != nil {
+		return api.Done{}, err
+	}
+	return api.Done{}, by.Rules().Pause(ctx, agent, r.Rule, !r.Resume)
+}
+
 func limitRule(ctx context.Context, b *Backend, p *principal, r api.LimitRuleRequest) (api.Done, error) {
 	by, agent, err := b.ruled(ctx, p, r.Acting, r.Agent)
 	if err != nil {

@@ -171,7 +171,7 @@ func listMessages(ctx context.Context, a *actors.Agent, r api.ListMessagesReques
 }
 
 func search(ctx context.Context, a *actors.Agent, r api.SearchRequest) (view.Found, error) {
-	q := actors.Search{Search: r.Search, From: r.From, To: r.To, DecidedBy: r.DecidedBy, Filter: r.MessageFilter, Skip: r.Skip, Limit: r.Limit}
+	q := actors.Search{Search: r.Search, From: r.From, To: r.To, DecidedBy: r.DecidedBy, Filter: r.MessageFilter, Before: r.Before, Skip: r.Skip, Limit: r.Limit}
 	if q.Filter == (view.MessageFilter{}) {
 		q.Filter.All = true
 	}

@@ -74,6 +74,7 @@ func handlers() map[string]handler {
 		"make_rule":       ofBackend(makeRule),
 		"remove_rule":     ofBackend(removeRule),
 		"limit_rule":      ofBackend(limitRule),
+		"pause_rule":      ofBackend(pauseRule),
 		"await":           ofAgent(await),
 		"cancel_form":     ofAgent(cancelForm),
 		"amend_form":      ofAgent(amendForm),

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"parley"
 	"parley/actors"
 	"parley/actors/runtime"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
@@ -414,7 +416,7 @@ func (l *Sessions) sweep(ctx context.Context) {
 	}
 }
 
-// archiveEnded archives the agents of sessions that have ended some time before and have nothing open with others.
+// archiveEnded archives the agents of sessions that have ended some time before. What they have open ends with them.
 func (l *Sessions) archiveEnded(ctx context.Context, before time.Time) {
 	l.mu.Lock()
 	var addresses []capabilities.ID
@@ -426,9 +428,14 @@ func (l *Sessions) archiveEnded(ctx context.Context, before time.Time) {
 		address := l.agent(id)
 		all, err := actors.SessionsOf(address).List(ctx)
 		for _, s := range all {
-			if !s.IsLiving() && s.Ended.Std().Before(before) && err == nil {
-				_, err = l.archive(ctx, address, s)
+			if s.IsLiving() || !s.Ended.Std().Before(before) {
+				continue
 			}
+			failed := l.settle(ctx, address, s)
+			if failed == nil {
+				_, failed = l.archive(ctx, address, s, true)
+			}
+			err = cmp.Or(err, failed)
 		}
 		if err != nil {
 			l.log.Warn("sessions that have ended are not archived", "address", id, "error", err)
@@ -443,7 +450,7 @@ func (l *Sessions) archiveOne(ctx context.Context, address *actors.Agent, all []
 		if s.IsLiving() {
 			continue
 		}
-		if done, err := l.archive(ctx, address, s); done || err != nil {
+		if done, err := l.archive(ctx, address, s, false); done || err != nil {
 			return err
 		}
 	}
@@ -451,10 +458,46 @@ func (l *Sessions) archiveOne(ctx context.Context, address *actors.Agent, all []
 		WithHint("end some of them, or settle what the ended ones have open: parley ls shows them")
 }
 
-// archive archives the agent of a session that has ended, and frees its name. One that has something open stays.
-func (l *Sessions) archive(ctx context.Context, address *actors.Agent, s mailbox.Session) (done bool, err error) {
+// settle ends what a session has open that has ended. What it asked is withdrawn, since nobody waits for it any more. What it was asked goes
+// on to its address, or is declined where that may not have it.
+func (l *Sessions) settle(ctx context.Context, address *actors.Agent, s mailbox.Session) error {
 	agent := l.agent(s.Agent)
-	if owes, err := actors.Owes(ctx, agent); owes || err != nil {
+	var open []view.Message
+	for m, err := range agent.Mail().All(ctx, view.MessageFilter{All: true, Open: true}) {
+		if err != nil {
+			return err
+		}
+		open = append(open, m)
+	}
+	for _, m := range open {
+		form := capabilities.FormID(m.MessageID)
+		err := error(nil)
+		if m.Sent {
+			_, err = agent.Cancel(ctx, form, sessionOver)
+		} else if m.AnswerNeeded && !slices.ContainsFunc(m.ForwardedTo, func(f view.Forwarded) bool { return f.ID == address.ID() }) {
+			to := address.ID().String()
+			if err = l.Reach(ctx, agent, agent, address, &to); err == nil {
+				err = agent.Forward(ctx, form, to)
+			}
+			if err != nil && parley.CodeOf(err) != parley.Internal {
+				_, err = agent.Decline(ctx, form, m.AnswerRevision(), sessionOver)
+			}
+		}
+		if code := parley.CodeOf(err); err != nil && !strings.HasPrefix(string(code), "ALREADY_") && code != parley.AnswerPending {
+			return err
+		}
+	}
+	return nil
+}
+
+// sessionOver is why what a session had open has ended.
+const sessionOver = "The session has ended."
+
+// archive archives the agent of a session that has ended, and frees its name. One that has something open stays; what it was asked is not
+// open with it if its address has that too.
+func (l *Sessions) archive(ctx context.Context, address *actors.Agent, s mailbox.Session, passedOn bool) (done bool, err error) {
+	agent := l.agent(s.Agent)
+	if owes, err := actors.Owes(ctx, agent, passedOn); owes || err != nil {
 		return false, err
 	}
 	name, err := nameOf(ctx, l, s.Agent)

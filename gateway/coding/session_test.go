@@ -15,10 +15,12 @@ import (
 	"parley"
 	"parley/actors"
 	"parley/actors/runtime"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/sanitize"
+	"parley/internal/eventually"
 	"parley/mailbox"
 )
 
@@ -702,5 +704,80 @@ func TestReturnedMailIsReadInOrder(t *testing.T) {
 	}
 	if got := f.read(one); len(got) != 2 || got[0].Text != "first" || got[1].Text != "second" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestEndedSessionLeavesWithWhatItHasOpen ends a session that has asked and was asked, and archives it: what it asked is withdrawn, and what
+// it was asked waits for its address, or is declined if it may not be passed on. One that has ended later keeps all of it.
+func TestEndedSessionLeavesWithWhatItHasOpen(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	agent, name := f.enter("a", f.self, api.MomentStart, "startup")
+	session, host := actors.AgentOf(f.node, agent), f.node.Host()
+	asks := func(by *actors.Agent, what parley.Form) capabilities.FormRef {
+		t.Helper()
+		asked, err := by.Ask(t.Context(), what)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return capabilities.FormID(asked.Form)
+	}
+	field := []events.Field{{Name: "x"}}
+	own := asks(session, parley.Form{To: "HOST", Description: "Which port?", Fields: field})
+	put := asks(host, parley.Form{To: name, Description: "How long?", Fields: field})
+	kept := asks(host, parley.Form{To: name, Description: "For you alone?", Fields: field, NoForward: true})
+	state := func(a *actors.Agent, ref capabilities.FormRef) view.Message {
+		t.Helper()
+		m, err := a.Message(t.Context(), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	eventually.Holds(t, "all has arrived", func() bool {
+		left := 0
+		for m, err := range session.Mail().All(t.Context(), view.MessageFilter{All: true, Open: true}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Sent || m.AnswerNeeded {
+				left++
+			}
+		}
+		return left == 3
+	})
+	if err := f.all.End(t.Context(), agent); err != nil {
+		t.Fatal(err)
+	}
+	f.all.archiveEnded(t.Context(), time.Now().Add(-time.Hour))
+	if state(host, own).Outcome != nil || state(host, put).Outcome != nil {
+		t.Error("what is open ends at once")
+	}
+	eventually.Holds(t, "it is archived", func() bool {
+		f.all.archiveEnded(t.Context(), time.Now().Add(time.Minute))
+		all, err := actors.SessionsOf(f.address).List(t.Context())
+		return err == nil && len(all) == 0
+	})
+	eventually.Holds(t, "what it asked is withdrawn", func() bool {
+		m := state(host, own)
+		return m.Outcome != nil && m.Outcome.Status == view.StatusCancelled && m.Outcome.Note == sessionOver
+	})
+	eventually.Holds(t, "what it may not pass on is declined", func() bool {
+		m := state(host, kept)
+		return m.Outcome != nil && m.Outcome.Status == view.StatusDeclined
+	})
+	if m := state(host, put); m.Outcome != nil {
+		t.Fatalf("what may be passed on has ended: %+v", m.Outcome)
+	}
+	eventually.Holds(t, "its address has what it was asked", func() bool {
+		for m, err := range f.address.Mail().All(t.Context(), view.MessageFilter{Pending: true}) {
+			if err == nil && m.Description == "How long?" {
+				return true
+			}
+		}
+		return false
+	})
+	if state(host, put).Outcome != nil {
+		t.Error("what was passed on has ended")
 	}
 }

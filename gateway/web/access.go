@@ -63,8 +63,8 @@ func readAccess(p *page) (accessPage, error) {
 			break
 		}
 		status, err := l.agent.Status(p.ctx())
-		if err != nil {
-			continue // it is being made or removed
+		if err != nil || status.Topic {
+			continue // it is being made or removed, or asks about nothing
 		}
 		a := accessAgent{Name: l.name, Shown: l.name, ID: l.agent.ID(), Policy: status.Policy}
 		if l.name == "" {

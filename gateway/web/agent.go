@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -205,7 +206,11 @@ func (p *agentRequest) serve() error {
 	if isPost {
 		err := p.post()
 		if err == nil {
-			http.Redirect(p.w, p.r, p.base+p.r.URL.RequestURI(), http.StatusSeeOther)
+			back := p.r.URL.RequestURI()
+			if p.r.PostForm.Get("from") == "access" {
+				back = AccessPath
+			}
+			http.Redirect(p.w, p.r, p.base+back, http.StatusSeeOther)
 			return nil
 		}
 		shown := api.Shown(err)
@@ -240,6 +245,12 @@ func (p *agentRequest) post() error {
 			return parley.Refuse(parley.InvalidArgument, "%.40q is no rule", sent.Get("end"))
 		}
 		name, request = "remove_rule", api.RemoveRuleRequest{Agent: d.Name, Rule: rule}
+	case sent.Has("pause"), sent.Has("resume"):
+		rule, err := capabilities.ParseID(cmp.Or(sent.Get("pause"), sent.Get("resume")))
+		if err != nil {
+			return parley.Refuse(parley.InvalidArgument, "%.40q is no rule", cmp.Or(sent.Get("pause"), sent.Get("resume")))
+		}
+		name, request = "pause_rule", api.PauseRuleRequest{Agent: d.Name, Rule: rule, Resume: sent.Has("resume")}
 	case sent.Has("limit"):
 		limit, err := limitOf(d.Name, sent)
 		if err != nil {

@@ -93,6 +93,8 @@ func (p *page) agents() error {
 			return err
 		}
 	}
+	p.reach(list.Agents)
+	list.Agents = slices.DeleteFunc(list.Agents, func(l listedAgent) bool { return l.AgentStatus.Topic }) // Mail has the topics
 	resp, err := p.site.Backend.Call(p.ctx(), p.principal, "list_leases", api.Typed{Value: api.ListLeasesRequest{}})
 	if err != nil {
 		return err
@@ -151,6 +153,24 @@ func (p *page) look(l *listedAgent, reader api.Agent) error {
 	}
 	l.Here, l.Waiting = true, len(waiting)
 	return nil
+}
+
+// reach sets the state of the agents whose nodes are not reached. Of a reached one nothing is known.
+func (p *page) reach(list []listedAgent) {
+	if !slices.ContainsFunc(list, func(l listedAgent) bool { return l.Away }) {
+		return
+	}
+	got, err := performed[api.ListNodesResponse](p, "list_nodes", api.ListNodesRequest{})
+	if err != nil {
+		return // the session may not see the nodes
+	}
+	for _, peer := range got.Nodes {
+		for i := range list {
+			if list[i].Away && list[i].ID.Node == peer.Node && !peer.Reachable {
+				list[i].AgentStatus.State = view.AgentUnreachable
+			}
+		}
+	}
 }
 
 // local is an agent of this node that the reader may act as.

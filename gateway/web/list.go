@@ -49,7 +49,9 @@ type listQuery struct {
 	Agent string // only messages from or to the agent of this ID
 	Group string // "agent" groups by agent, anything else by day
 
-	AgentName string // of Agent, if the page knows it
+	pastFilter
+
+	AgentName, DeciderName string // of Agent and of Decider, if the page knows them
 }
 
 // queryOf returns the listQuery of an address.
@@ -58,7 +60,8 @@ func queryOf(path string, q url.Values) listQuery {
 		path = string(needsReader)
 	}
 	return listQuery{View: listView(path), As: q.Get("as"), Text: strings.TrimSpace(q.Get("q")),
-		Kind: q.Get("kind"), State: q.Get("state"), Agent: q.Get("agent"), Group: q.Get("group")}
+		Kind: q.Get("kind"), State: q.Get("state"), Agent: q.Get("agent"), Group: q.Get("group"),
+		pastFilter: pastFilter{Verdict: q.Get("decision"), Decider: q.Get("by"), Tool: strings.TrimSpace(q.Get("tool")), Days: q.Get("days")}}
 }
 
 // queryIn returns the listQuery that an address of a message has under "in". Without one it is the mail with the message.
@@ -84,13 +87,21 @@ func (l listQuery) Address() string { return l.from("", "") }
 
 // from returns the address of the list with one more part of the query, if that has a value.
 func (l listQuery) from(name, value string) string {
-	q := url.Values{}
-	for key, text := range map[string]string{"as": l.As, "q": l.Text, "kind": l.Kind, "state": l.State, "agent": l.Agent, "group": l.Group, name: value} {
+	q, parts := url.Values{}, l.parts()
+	parts[name] = value
+	for key, text := range parts {
 		if key != "" && text != "" {
 			q.Set(key, text)
 		}
 	}
 	return string(l.View) + suffix(q, "")
+}
+
+// parts returns the parts of the address by their names.
+func (l listQuery) parts() map[string]string {
+	return map[string]string{
+		"as": l.As, "q": l.Text, "kind": l.Kind, "state": l.State, "agent": l.Agent, "group": l.Group, "decision": l.Verdict, "by": l.Decider, "tool": l.Tool, "days": l.Days,
+	}
 }
 
 // By returns the address of the list in other groups.
@@ -122,14 +133,17 @@ func (m mailList) Views() []viewLink {
 		}
 	}
 	if m.View == pastMail {
-		return []viewLink{
-			at("All", listQuery{View: pastMail}), at("Calls", listQuery{View: pastMail, Kind: "approval"}),
-			at("Questions", listQuery{View: pastMail, Kind: "form"}), at("Requests", listQuery{View: pastMail, Kind: "request"}),
+		of := func(kind string) listQuery {
+			other := m.listQuery
+			other.Kind = kind
+			return other
 		}
+		return []viewLink{at("All", of("")), at("Calls", of("approval")), at("Questions", of("form")), at("Requests", of("request"))}
 	}
 	return []viewLink{
 		at("All", listQuery{View: allMail, As: m.As, Group: m.Group}), at("Messages", listQuery{View: allMail, As: m.As, Group: m.Group, Kind: "message"}),
 		at("Open", listQuery{View: allMail, As: m.As, Group: m.Group, State: "open"}), at("Done", listQuery{View: doneMail, As: m.As, Group: m.Group}),
+		{Text: "Topics", Address: topicAddress("", m.As)},
 	}
 }
 
@@ -138,7 +152,10 @@ func (l listQuery) Filters() (all []filterChip) {
 	for _, f := range []struct {
 		part *string
 		text string
-	}{{&l.Text, "“" + l.Text + "”"}, {&l.Kind, kinds[l.Kind]}, {&l.State, l.State}, {&l.Agent, cmp.Or(l.AgentName, "one agent")}} {
+	}{
+		{&l.Text, "“" + l.Text + "”"}, {&l.Kind, kinds[l.Kind]}, {&l.State, l.State}, {&l.Agent, cmp.Or(l.AgentName, "one agent")},
+		{&l.Verdict, labelOf(verdicts, l.Verdict)}, {&l.Decider, "by " + cmp.Or(l.DeciderName, "one agent")}, {&l.Tool, l.Tool}, {&l.Days, labelOf(l.Periods(), l.Days)},
+	} {
 		if was := *f.part; was != "" {
 			*f.part = ""
 			all = append(all, filterChip{cmp.Or(f.text, was), l.Address()})
@@ -161,7 +178,7 @@ func (l listQuery) Needs() bool { return l.View == needsReader }
 
 // IsFiltered reports whether the reader has the list leave messages out.
 func (l listQuery) IsFiltered() bool {
-	return l.Text != "" || l.Kind != "" || l.State != "" || l.Agent != ""
+	return l.Text != "" || l.Kind != "" || l.State != "" || l.Agent != "" || l.pastFilter != pastFilter{}
 }
 
 // IsPicked reports whether the node has to pick the messages of the list, so that a script cannot keep it.
@@ -186,8 +203,6 @@ func (l listQuery) filter() view.MessageFilter {
 // keeps reports whether the list shows a message.
 func (l listQuery) keeps(m view.Message) bool {
 	switch {
-	case l.View == pastMail && m.Outcome == nil:
-		return false
 	case l.View == allMail && m.Dismissed, l.Kind != "" && m.Type != l.Kind:
 		return false
 	case l.Agent != "" && m.From.String() != l.Agent && m.To.String() != l.Agent:
@@ -222,10 +237,24 @@ type mailList struct {
 	Newest bool   // it is the beginning of the list
 	Count  int    // of the forms that wait, of a list of those
 	Cursor string // from which to follow the mail of the list; "" if the list follows none
+	Note   string // what the list lacks, in words; "" for nothing
 }
 
 // Older returns the address of the next part.
 func (m mailList) Older() string { return m.from("before", m.Before) }
+
+// Export returns the address of what the list shows as a file.
+func (m mailList) Export(format string) string { return m.from("export", format) }
+
+// Tools returns the tools of the calls that the list shows, for the filter.
+func (m mailList) Tools() (all []string) {
+	for i := range m.Rows {
+		if p := m.Rows[i].Permission; p != nil && !slices.Contains(all, p.Tool) {
+			all = append(all, p.Tool)
+		}
+	}
+	return all
+}
 
 // Heading returns the title of the list.
 func (m mailList) Heading() string {
@@ -253,6 +282,9 @@ func (p *page) inbox() error {
 	}
 	if err := p.readsOnly(); err != nil {
 		return err
+	}
+	if format := q.Get("export"); format != "" {
+		return p.export(queryOf(p.r.URL.Path, q), format)
 	}
 	l, err := p.list(queryOf(p.r.URL.Path, q), q.Get("before"), q["key"])
 	if err != nil {
@@ -282,16 +314,17 @@ func (p *page) list(q listQuery, before string, keys []string) (mailList, error)
 	if q.Needs() {
 		return p.needs(q, before, keys)
 	}
+	if q.View == pastMail {
+		return p.past(q, before)
+	}
 	mail, err := p.agentOf(q.As)
 	if err != nil {
 		return mailList{}, err
 	}
 	l := mailList{listQuery: q, Newest: before == ""}
-	end := uint64(0)
-	if !l.Newest {
-		if end, err = strconv.ParseUint(before, 10, 64); err != nil || end == 0 {
-			return l, parley.Refuse(parley.InvalidArgument, "%.40q is no message number", before)
-		}
+	end, err := endOf(before)
+	if err != nil {
+		return l, err
 	}
 	part, err := newest(p.ctx(), mail, q.filter(), end, firstPaint, q.keeps)
 	if err != nil {
@@ -311,6 +344,18 @@ func (p *page) list(q listQuery, before string, keys []string) (mailList, error)
 	}
 	l.Rows = grouped(l.Rows, q.Group)
 	return l, nil
+}
+
+// endOf reads the number before which a part of a list is; "" is 0, the end.
+func endOf(before string) (uint64, error) {
+	if before == "" {
+		return 0, nil
+	}
+	end, err := strconv.ParseUint(before, 10, 64)
+	if err != nil || end == 0 {
+		return 0, parley.Refuse(parley.InvalidArgument, "%.40q is no message number", before)
+	}
+	return end, nil
 }
 
 // needs returns a part of the list of forms that wait for the reader.

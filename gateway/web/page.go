@@ -50,7 +50,7 @@ func (l layout) Place() string {
 		return "history"
 	case l.List != nil && (l.List.View == needsReader || l.List.View == snoozedMail):
 		return "needs"
-	case l.List != nil || strings.HasPrefix(l.Here, FormsPath) || l.Here == ComposePath:
+	case l.List != nil || strings.HasPrefix(l.Here, FormsPath) || l.Here == ComposePath || strings.HasPrefix(l.Here, TopicsPath):
 		return "mail"
 	case l.Here == SettingsPath, l.Here == DevicesPath, l.Here == AgentPath(""):
 		return "settings"
@@ -122,14 +122,20 @@ func (p *page) show(status int, name string, f layout) error {
 	return p.render(status, name, f)
 }
 
-// nameAgent names the agent by which the list is filtered.
+// nameAgent names the agents by which the list is filtered.
 func (l layout) nameAgent() {
-	if l.List == nil || l.List.Agent == "" {
+	if l.List == nil {
 		return
+	}
+	if l.List.Decider == l.Reader.String() {
+		l.List.DeciderName = "you"
 	}
 	for _, a := range l.Left.Agents {
 		if a.ID == l.List.Agent {
 			l.List.AgentName = a.Name
+		}
+		if a.ID == l.List.Decider {
+			l.List.DeciderName = a.Name
 		}
 	}
 }

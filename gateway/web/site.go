@@ -79,6 +79,8 @@ func handlerOf(path string) (func(*page) error, bool) {
 		return showAccess, true
 	case path == ComposePath:
 		return compose, true
+	case path == TopicsPath, strings.HasPrefix(path, TopicsPath+"/"):
+		return topics, true
 	case path == SettingsPath:
 		return showSettings, true
 	case path == DevicesPath:

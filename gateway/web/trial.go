@@ -16,11 +16,11 @@ import (
 // start.
 const maxTrial = 250 * time.Millisecond
 
-// tryRules says beside each rule that an open call offers what it would have decided of the agent's past calls. A call of high risk
-// offers none.
+// tryRules says beside each rule that a call offers, open or decided, what it would have decided of the agent's past calls. An open call of
+// high risk offers none.
 func (p *page) tryRules(c *card) {
 	a := c.Approval
-	if a.Decision == nil || !a.MayRule() {
+	if len(c.Offers) == 0 && (a.Decision == nil || !a.MayRule()) {
 		return
 	}
 	o, known := p.site.Backend.Operations()["try_rules"]
@@ -29,26 +29,25 @@ func (p *page) tryRules(c *card) {
 	}
 	ctx, cancel := context.WithTimeout(p.ctx(), maxTrial)
 	defer cancel()
-	got, err := p.site.Backend.Call(ctx, p.principal, o.Name, api.Typed{Value: api.TryRulesRequest{Acting: api.Acting{As: c.As}, FormRef: api.RefTo(c.MessageID.String())}})
+	got, err := p.site.Backend.Call(ctx, p.principal, o.Name, api.Typed{Value: api.TryRulesRequest{Acting: api.Acting{As: c.As}, FormRef: api.RefTo(c.MessageID.String()), Deny: c.Decision.Denied}})
 	t, ok := got.(view.Trial)
 	if err != nil || !ok || t.Behind > 0 {
 		return
 	}
-	a.tried(t)
-}
-
-// tried adds to each rule what it would have decided.
-func (a *approval) tried(t view.Trial) {
 	said := func(id string) string {
 		if i := slices.IndexFunc(t.Rules, func(r view.TriedRule) bool { return r.Offer == id }); i >= 0 {
 			return triedWords(t.Rules[i])
 		}
 		return ""
 	}
+	rules := c.Offers
 	if a.Rule != nil { // the buttons repeat the choice without it
-		for i := range a.Rule.Choices {
-			a.Rule.Choices[i].Past = said(a.Rule.Choices[i].Value)
-		}
+		rules = a.Rule.Choices
+	}
+	for i := range rules {
+		rules[i].Past = said(rules[i].Value)
+	}
+	if len(rules) > 0 {
 		return
 	}
 	only := said(mailbox.OffersOf(&a.Permission)[0].ID)

@@ -254,6 +254,9 @@ func (v *Harness) simple(cmd string, ref capabilities.FormRef, arg func(string) 
 	case "unrule":
 		n, _ := strconv.Atoi(arg("rule"))
 		return mailbox.RemoveRule{Rule: v.States[arg("as")].Rules.Valid(v.Now)[n].Rule, By: v.States[cmp.Or(arg("by"), "host")].ID}
+	case "pauserule":
+		n, _ := strconv.Atoi(arg("rule"))
+		return mailbox.PauseRule{Rule: v.States[arg("as")].Rules.Valid(v.Now)[n].Rule, Paused: arg("is") == "yes", By: v.States[cmp.Or(arg("by"), "host")].ID}
 	case "make":
 		return mailbox.CreateAgent{Agent: v.IDsOf(arg("as"))(), Kind: events.Guest, Name: arg("name")}
 	}

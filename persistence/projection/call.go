@@ -50,16 +50,16 @@ func (a adder) called(e *events.FormRequested) (call int64, err error) {
 	return call, err
 }
 
-// decided counts the decision about a call.
+// decided keeps the decision about a call, and counts it.
 func (a adder) decided(e *events.FormAnswered) error {
 	values, _ := e.Values.AsRecord()
 	decision, _ := values["decision"].AsString()
-	column := ""
+	verdict := ""
 	switch decision {
 	case "once", "always":
-		column = "allowed"
+		verdict = Allowed
 	case "deny", "never":
-		column = "denied"
+		verdict = Denied
 	default:
 		return nil
 	}
@@ -67,9 +67,18 @@ func (a adder) decided(e *events.FormAnswered) error {
 	if err != nil || at == 0 {
 		return err
 	}
-	_, err = a.tx.ExecContext(a.ctx, "UPDATE call SET "+column+" = "+column+" + 1, "+column+"_last = ? WHERE id = (SELECT call FROM message WHERE row = ?)", at&0xffffffff, at)
+	if _, err := a.tx.ExecContext(a.ctx, "UPDATE message SET verdict = ? WHERE row = ? AND kind = 'approval'", verdict, at); err != nil {
+		return err
+	}
+	_, err = a.tx.ExecContext(a.ctx, "UPDATE call SET "+verdict+" = "+verdict+" + 1, "+verdict+"_last = ? WHERE id = (SELECT call FROM message WHERE row = ?)", at&0xffffffff, at)
 	return err
 }
+
+// The verdicts on a call.
+const (
+	Allowed = "allowed"
+	Denied  = "denied"
+)
 
 // Tools returns the tools of which the agent of a mailbox asked about calls, at most so many.
 func (x *Index) Tools(ctx context.Context, mailbox capabilities.ID, limit int) (tools []string, err error) {

@@ -20,7 +20,7 @@ import (
 )
 
 // layout is the number of the layout of the file. A file with another one is made again.
-const layout = 2
+const layout = 3
 
 // schema makes the tables. The row of a message has the mailbox's number in its upper 32 bits, and that of the message in
 // its lower ones, so the rows of a mailbox are together in every table.
@@ -44,6 +44,7 @@ CREATE TABLE message (
 	outcome   TEXT NOT NULL DEFAULT '', -- '' of a message, and of a form that is open
 	decider   BLOB NOT NULL DEFAULT x'',
 	decided   INTEGER NOT NULL DEFAULT 0,
+	verdict   TEXT NOT NULL DEFAULT '', -- allowed or denied, of an approval that was answered
 	call      INTEGER NOT NULL DEFAULT 0 -- of an approval that the mailbox's agent asked
 ) STRICT;
 CREATE TABLE call (
@@ -65,6 +66,7 @@ CREATE INDEX message_id ON message(id, row);
 CREATE INDEX message_sender ON message(sender, row);
 CREATE INDEX message_recipient ON message(recipient, row);
 CREATE INDEX message_thread ON message(thread, row);
+CREATE INDEX message_tool ON message(subject, row) WHERE kind = 'approval';
 CREATE INDEX message_outcome ON message(outcome, row) WHERE outcome <> '';
 CREATE VIRTUAL TABLE asked USING fts5(subject, body, content='', contentless_delete=1, tokenize="unicode61 remove_diacritics 2");
 CREATE VIRTUAL TABLE answered USING fts5(body, content='', contentless_delete=1, tokenize="unicode61 remove_diacritics 2");

@@ -35,8 +35,11 @@ type Query struct {
 	Thread    capabilities.ID // any message of it that is in the mailbox
 	Kinds     []string        // message, form, request, approval
 	Outcomes  []string        // answered, declined, cancelled, expired, superseded
+	Verdict   string          // Allowed or Denied: approvals that were answered so
+	Tool      string          // approvals of calls of that tool
 	Since     capabilities.Time
 	Until     capabilities.Time
+	Before    uint64 // only numbers below it, if it is not 0
 	Order     Order
 	Skip      int // matches to leave out, those before in the order
 	Limit     int // 0 is 100
@@ -134,7 +137,10 @@ func (q Query) statement(place int64) (text string, args []any, none bool) {
 		return "", nil, true
 	}
 	first, last := place<<32, place<<32|0xffffffff
-	conditions, values := q.conditions(first, last)
+	if q.Before > 0 {
+		last = place<<32 | int64(min(q.Before-1, 0xffffffff))
+	}
+	conditions, values := q.conditions(first, place<<32|0xffffffff)
 	if subject != "" {
 		conditions = append(conditions, "m.row IN (SELECT rowid FROM asked WHERE asked MATCH ? AND rowid BETWEEN ? AND ?)")
 		values = append(values, subject, first, last)
@@ -186,6 +192,12 @@ func (q Query) conditions(first, last int64) (conditions []string, values []any)
 	oneOf("decider", ids(q.Decider))
 	oneOf("kind", texts(q.Kinds))
 	oneOf("outcome", texts(q.Outcomes))
+	if q.Verdict != "" {
+		cond("m.verdict = ?", q.Verdict)
+	}
+	if q.Tool != "" {
+		cond("m.kind = 'approval' AND m.subject = ?", q.Tool)
+	}
 	if !q.Thread.IsZero() {
 		thread := idBytes(q.Thread)
 		cond("m.thread = coalesce((SELECT thread FROM message WHERE id = ? AND row BETWEEN ? AND ?), ?)", thread, first, last, thread)

@@ -624,6 +624,14 @@ export interface PageInfo {
   prevCursor?: string;
 }
 
+export interface PauseRuleRequest {
+  agent: string;
+  as?: string;
+  resume?: boolean;
+  /** An ID: {ULID}@{node}. */
+  rule: string;
+}
+
 export interface Peers {
   known: number;
   reachable: number;
@@ -854,6 +862,7 @@ export interface ScheduleRequest {
 export interface SearchRequest {
   all?: boolean;
   as?: string;
+  before?: number;
   decidedBy?: string;
   done?: boolean;
   from?: string;
@@ -873,10 +882,12 @@ export interface SearchRequest {
   text?: string;
   thread?: FormRef;
   to?: string;
+  tool?: string;
   types?: Array<string>;
   unread?: boolean;
   /** A time in UTC, with milliseconds. */
   until?: string;
+  verdict?: string;
 }
 
 export interface SendAgentMessageRequest {
@@ -1616,6 +1627,7 @@ export interface Rule {
   lastUsed?: string;
   /** A time in UTC, with milliseconds. */
   made: string;
+  paused?: boolean;
   /** An ID: {ULID}@{node}. */
   rule: string;
   tool: string;
@@ -1692,6 +1704,7 @@ export interface Snapshot {
   status: string;
   stopped?: boolean;
   title: string;
+  topic?: boolean;
   /** A time in UTC, with milliseconds. */
   updatedAt: string;
   user?: string;
@@ -2068,6 +2081,7 @@ export interface Operations {
   move_messages: { request: MoveMessagesRequest; response: MoveMessagesResponse };
   move_segments: { request: MoveSegmentsRequest; response: Archive };
   open_link: { request: OpenLinkRequest; response: OpenLinkResponse };
+  pause_rule: { request: PauseRuleRequest; response: Done };
   post: { request: PostRequest; response: Sent };
   proof: { request: ProofRequest; response: Proof };
   propose_rules: { request: ProposeRulesRequest; response: Trial };

@@ -699,6 +699,15 @@ class PageInfo(_PageInfo, total=False):
     prevCursor: str
 
 
+class _PauseRuleRequest(TypedDict):
+    agent: str
+    rule: str  # An ID: {ULID}@{node}.
+
+
+class PauseRuleRequest(_PauseRuleRequest, total=False):
+    resume: bool
+
+
 class Peers(TypedDict):
     known: int
     reachable: int
@@ -947,6 +956,7 @@ _SearchRequestOptional = TypedDict(
     "_SearchRequestOptional",
     {
         "all": "bool",
+        "before": "int",
         "decidedBy": "str",
         "done": "bool",
         "from": "str",
@@ -965,9 +975,11 @@ _SearchRequestOptional = TypedDict(
         "text": "str",
         "thread": "FormRef",
         "to": "str",
+        "tool": "str",
         "types": "List[str]",
         "unread": "bool",
         "until": "str",
+        "verdict": "str",
     }, total=False,
 )
 
@@ -1768,6 +1780,7 @@ class _Rule(TypedDict):
 class Rule(_Rule, total=False):
     form: str  # An ID: {ULID}@{node}.
     lastUsed: str  # A time in UTC, with milliseconds.
+    paused: bool
     until: str  # A time in UTC, with milliseconds.
 
 
@@ -1837,6 +1850,7 @@ class Snapshot(_Snapshot, total=False):
     policy: str
     runtime: str
     stopped: bool
+    topic: bool
     user: str
     wrap: List[str]
 
@@ -2249,6 +2263,7 @@ OPERATIONS: Dict[str, Tuple[Any, Any]] = {
     "move_messages": (MoveMessagesRequest, MoveMessagesResponse),
     "move_segments": (MoveSegmentsRequest, Archive),
     "open_link": (OpenLinkRequest, OpenLinkResponse),
+    "pause_rule": (PauseRuleRequest, Done),
     "post": (PostRequest, Sent),
     "proof": (ProofRequest, Proof),
     "propose_rules": (ProposeRulesRequest, Trial),

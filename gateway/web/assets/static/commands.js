@@ -94,6 +94,12 @@ const reference = /(?:^|[^\p{L}\p{N}_@\\])@(?:([\p{L}\p{N}_.-]+):)?(@?[\p{L}\p{N
 /** Reports whether a name can follow an @ in a text. Special names need an edge. */
 export const fitsText = (name, hasEdge) => (hasEdge || !name.startsWith('@')) && /^@?[\p{L}\p{N}_]+(?:[-./]+[\p{L}\p{N}_]+)*$/u.test(name);
 
+/** Returns the name that is begun behind an @ at the end of a text, its start, and whether an edge is before it; null for none. */
+export function marked(text) {
+  const m = reference.exec(text);
+  return m && { text: m[2], start: text.length - m[2].length, hasEdge: Boolean(m[1]) };
+}
+
 /** Returns the last word of a line, its start, and what kind of word is expected. */
 export function expected(line) {
   const all = words(line);
@@ -104,7 +110,7 @@ export function expected(line) {
   const at = Math.min(all.length - 2, takes.length - 1);
   const t = takes[at] ?? {};
   if (all.length - 2 > at && !t.many && !t.rest) return word;
-  const m = t.carries && reference.exec(line);
-  if (m) return { text: m[2], start: line.length - m[2].length, of: 'names', isMark: true, hasEdge: Boolean(m[1]) };
+  const mark = t.carries && marked(line);
+  if (mark) return { ...mark, of: 'names', isMark: true };
   return { ...word, of: t.of, about: t.ofFirst && all[1].text, mayBuild: word.text === '' && Boolean(unfinishedForm(line)) };
 }

@@ -19,6 +19,7 @@ import { renewPush } from './push.js';
 import { home } from './rpc.js';
 import { follow } from './stream.js';
 import { startDisk } from './toast.js';
+import { startWriters } from './writer.js';
 
 const { reader, as, cursor } = document.body.dataset;
 const list = document.getElementById('list');
@@ -38,6 +39,7 @@ startBulk();
 startChanges();
 startArrivals();
 startAttaching();
+startWriters();
 startPalette(document.getElementById('commands'));
 startTheme(document.getElementById('theme'));
 if (location.hash.length > 1 && list) openKey(location.hash.slice(1));

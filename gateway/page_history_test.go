@@ -1,0 +1,125 @@
+package gateway
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// decideBecause denies a call with a reason.
+func (h *pageServer) decideBecause(form capabilities.ID, decision, reason string) {
+	h.t.Helper()
+	_, err := h.node.Host().Answer(h.t.Context(), capabilities.FormID(form), parley.Answer{Texts: []events.FieldText{{Name: "decision", Text: decision}, {Name: "reason", Text: reason}}})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// TestHistoryIsFilteredByPage decides calls and a question, and has History pick them by each of its filters, some together.
+func TestHistoryIsFilteredByPage(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	h.decide(h.shell("make build"), "once")
+	h.decideBecause(h.shell("make releases").Form, "deny", "not on a Friday")
+	h.decide(h.approveIn("/srv/shop", "Edit", `{"file_path":"/srv/shop/a.go","old_string":"1","new_string":"2"}`), "once")
+	h.ask(parley.Form{Description: "Which port?", Fields: []events.Field{{Name: "port"}}})
+	if _, err := h.node.Host().Decline(t.Context(), capabilities.FormNumber(3), 0, "ask the planner"); err != nil {
+		t.Fatal(err)
+	}
+	h.shell("still open")
+	fae, host := h.fae.ID().String(), h.node.Host().ID().String()
+	entry := regexp.MustCompile(`<li class="entry"[^>]*data-number="(\d+)"`)
+	for query, want := range map[string]string{
+		"": "3 2 1 0", "decision=denied": "1", "decision=allowed": "2 0", "decision=declined": "3", "tool=Edit": "2", "tool=Bash": "1 0", "tool=none": "", "by=" + host: "3 2 1 0", "by=" + fae: "",
+		"agent=" + fae: "3 2 1 0", "agent=" + host: "", "q=friday": "1", "q=rele": "1", "q=make+buil": "0", "q=planner": "3", "q=nowhere": "", "days=7": "3 2 1 0", "kind=approval": "2 1 0",
+		"kind=approval&decision=allowed&tool=Edit&days=1&by=" + host: "2", "q=make&decision=denied": "1", "before=2": "1 0", "before=1&decision=denied": "",
+	} {
+		status, _, body := h.get("/history?"+query, "text/html")
+		var got []string
+		for _, m := range entry.FindAllStringSubmatch(body, -1) {
+			got = append(got, m[1])
+		}
+		if status != 200 || strings.Join(got, " ") != want {
+			t.Errorf("%s: %d, %q and not %q", query, status, strings.Join(got, " "), want)
+		}
+	}
+	for _, query := range []string{"days=x", "days=-1", "decision=odd", "before=x", "export=xml"} {
+		if status, _, _ := h.get("/history?"+query, "text/html"); status != 400 {
+			t.Errorf("%s: %d", query, status)
+		}
+	}
+	_, _, body := h.get("/history?tool=Bash&decision=denied&q=make", "text/html")
+	for _, want := range []string{`href="/history?decision=denied&amp;q=make"`, `name="tool" value="Bash"`, `<input type="hidden" name="decision" value="denied">`, `export=csv`} {
+		if !strings.Contains(strings.ReplaceAll(body, h.path(""), ""), want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+}
+
+// TestHistoryIsReadByPage pages through more than a part has, and finds each decision once.
+func TestHistoryIsReadByPage(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	for i := range 70 {
+		h.decide(h.shell(fmt.Sprint("echo ", i)), "once")
+	}
+	older := regexp.MustCompile(`id="older" href="[^"]*(/history[^"]*)"`)
+	entry := regexp.MustCompile(`<li class="entry"[^>]*data-number="(\d+)"`)
+	seen := map[string]bool{}
+	parts := 0
+	for at := "/history?decision=allowed"; at != ""; parts++ {
+		_, _, body := h.get(at, "text/html")
+		for _, m := range entry.FindAllStringSubmatch(body, -1) {
+			if seen[m[1]] {
+				t.Errorf("%s is there twice", m[1])
+			}
+			seen[m[1]] = true
+		}
+		at = ""
+		if m := older.FindStringSubmatch(body); m != nil {
+			at = strings.ReplaceAll(m[1], "&amp;", "&")
+		}
+	}
+	if len(seen) != 70 || parts != 2 {
+		t.Errorf("%d decisions in %d parts", len(seen), parts)
+	}
+}
+
+// TestHistoryIsExported downloads what is shown in both formats. A cell that a spreadsheet would compute is text, and an answer is not in it.
+func TestHistoryIsExported(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	h.decideBecause(h.shell("make").Form, "deny", `=HYPERLINK("http://x"), "no"`)
+	h.decide(h.shell("git push origin next"), "once")
+	h.ask(parley.Form{Title: "Token?", Fields: []events.Field{{Name: "t", Type: events.Secret}}})
+	if _, err := h.node.Host().Answer(t.Context(), capabilities.FormNumber(2), parley.Answer{Texts: []events.FieldText{{Name: "t", Text: "hunter2"}}}); err != nil {
+		t.Fatal(err)
+	}
+	status, head, body := h.get("/history?export=csv", "text/html")
+	if status != 200 || !strings.HasPrefix(head.Get("Content-Type"), "text/csv") || !strings.Contains(head.Get("Content-Disposition"), "attachment") {
+		t.Fatalf("%d %v", status, head)
+	}
+	rows, err := csv.NewReader(strings.NewReader(body)).ReadAll()
+	if err != nil || len(rows) != 4 {
+		t.Fatal(err, body)
+	}
+	if got := rows[3]; got[3] != "fae" || got[5] != "Bash" || got[6] != "/srv/shop" || got[8] != "denied" || got[10] != "you" || got[11] != `'=HYPERLINK("http://x"), "no"` {
+		t.Errorf("%q", got)
+	}
+	if strings.Contains(body, "hunter2") || rows[1][8] != "answered" {
+		t.Errorf("%q", rows[1])
+	}
+	_, _, body = h.get("/history?"+url.Values{"export": {"jsonl"}, "decision": {"allowed"}}.Encode(), "text/html")
+	var line struct{ Agent, Tool, What, Decision, By string }
+	if err := json.Unmarshal([]byte(body), &line); err != nil || line.What != `{"command":"git push origin next"}` || line.Decision != "allowed" || line.By != "you" {
+		t.Errorf("%v: %s", err, body)
+	}
+}
