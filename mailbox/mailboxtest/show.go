@@ -8,6 +8,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
+	"parley/mailbox/rule"
 )
 
 func (v *Harness) show(only string) string {
@@ -154,6 +155,28 @@ func (v *Harness) showRules(as string) string {
 			end = ", until " + r.Until.String()
 		}
 		fmt.Fprintf(&b, "%d: %s %s %s%s, used %d times\n", i, verb, r.Tool, r.Words(), end, r.Uses)
+	}
+	return b.String()
+}
+
+// showMandates returns the mandates that an agent has and had, and what is left of them.
+func (v *Harness) showMandates(as string) string {
+	var b strings.Builder
+	for i, m := range v.States[as].Rules.Mandates() {
+		fmt.Fprintf(&b, "%d: %d of %d calls", i, len(m.Charges), m.Calls)
+		for j, sum := range m.Sums {
+			fmt.Fprintf(&b, ", %s of %s %s of %s", sum.Member, sum.Tool, rule.AmountText(m.Spent[j]), rule.AmountText(sum.Most))
+		}
+		if !m.Session.IsZero() {
+			fmt.Fprintf(&b, ", for %s", v.NameOf[m.Session])
+		}
+		if m.Until != 0 {
+			fmt.Fprintf(&b, ", until %s", m.Until)
+		}
+		if end := m.EndOf(v.Now); end != "" {
+			fmt.Fprintf(&b, ", %s", end)
+		}
+		fmt.Fprintf(&b, "\n  %s\n", strings.Join(m.Words(), "\n  "))
 	}
 	return b.String()
 }
