@@ -87,7 +87,7 @@ func (rs Rules) Mandate(ctx context.Context, id capabilities.ID) (m view.Mandate
 		if !ok {
 			return m, nil, parley.Refuse(parley.Internal, "version %d of mailbox %s is no charge", l.Version, rs.agent.id)
 		}
-		call := view.MandateCall{At: l.At, Version: l.Version, Tool: e.Tool, Input: json.RawMessage(e.Input), Folder: e.Folder}
+		call := view.MandateCall{At: l.At, Tool: e.Tool, Input: json.RawMessage(e.Input), Folder: e.Folder}
 		for _, n := range e.Amounts {
 			call.Amounts = append(call.Amounts, rule.AmountText(n))
 		}

@@ -40,7 +40,6 @@ type SpentSum struct {
 // MandateCall is a call that a mandate has covered.
 type MandateCall struct {
 	At      capabilities.Time `json:"at"` // when it was charged, before it was allowed
-	Version uint64            `json:"version"`
 	Tool    string            `json:"tool"`
 	Input   json.RawMessage   `json:"input"`
 	Folder  string            `json:"folder,omitempty"`
