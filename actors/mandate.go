@@ -42,12 +42,9 @@ func mandateOf(s *mailbox.State, m *mailbox.Mandate, now capabilities.Time) view
 	return v
 }
 
-// maxMandateCalls bounds the calls of a mandate that are shown: the newest.
-const maxMandateCalls = 100
-
-// Mandate returns a mandate of the agent with the last calls that it has covered, oldest first, 100 at most. Calls that are in an archive
+// Mandate returns a mandate of the agent with the last calls that it has covered, oldest first, at most so many. Calls that are in an archive
 // elsewhere are left out.
-func (rs Rules) Mandate(ctx context.Context, id capabilities.ID) (m view.Mandate, calls []view.MandateCall, err error) {
+func (rs Rules) Mandate(ctx context.Context, id capabilities.ID, limit int) (m view.Mandate, calls []view.MandateCall, err error) {
 	var versions []uint64
 	m, err = queryListing(ctx, rs.agent, func(s *mailbox.State, now capabilities.Time) (m view.Mandate, err error) {
 		versions = nil
@@ -55,7 +52,7 @@ func (rs Rules) Mandate(ctx context.Context, id capabilities.ID) (m view.Mandate
 			if one.MandateGiven.Mandate != id {
 				continue
 			}
-			for _, c := range one.Charges[max(0, len(one.Charges)-maxMandateCalls):] {
+			for _, c := range one.Charges[max(0, len(one.Charges)-limit):] {
 				versions = append(versions, c.Version)
 			}
 			return mandateOf(s, one, now), nil

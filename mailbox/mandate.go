@@ -2,8 +2,7 @@ package mailbox
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
-	"io"
+	"fmt"
 	"slices"
 
 	"parley"
@@ -92,8 +91,7 @@ func (c *RequestApproval) callKey() (k CallKey) {
 func keyOf(texts ...string) (k CallKey) {
 	h := sha256.New()
 	for _, t := range texts {
-		_ = binary.Write(h, binary.BigEndian, uint64(len(t))) // a hash takes all
-		io.WriteString(h, t)                                  //nolint:errcheck // as above
+		fmt.Fprintf(h, "%d:%s", len(t), t) //nolint:errcheck // a hash takes all
 	}
 	copy(k[:], h.Sum(nil))
 	return k

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"sync"
 
 	"parley"
 	"parley/capabilities"
@@ -105,10 +104,16 @@ func (c *RequestApproval) ruling(s *State, call *rule.Reading, now capabilities.
 		matched[i] = rule.Standing{Covers: &rules[i].Covers, Allow: rules[i].Allow}
 	}
 	var of []covering // for each of matched after those of rules
-	risky := sync.OnceValue(func() bool { return c.IsRisky == nil || c.IsRisky(&c.Permission) })
+	looked, risky := false, true
+	isRisky := func() bool { // it takes long, and most calls are within no mandate
+		if !looked && c.IsRisky != nil {
+			looked, risky = true, c.IsRisky(&c.Permission)
+		}
+		return risky
+	}
 	for _, m := range l.covering(c, now) {
 		for i := range m.Rules {
-			if mayCover(&m.Rules[i], c.Tool, risky) {
+			if mayCover(&m.Rules[i], c.Tool, isRisky) {
 				matched, of = append(matched, rule.Standing{Covers: &m.Rules[i].Covers, Allow: true}), append(of, m)
 			}
 		}

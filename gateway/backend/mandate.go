@@ -20,12 +20,15 @@ func listMandates(ctx context.Context, b *Backend, p *principal, r api.ListManda
 	return api.ListMandatesResponse{Mandates: some, Paged: paged}, err
 }
 
+// maxMandateCalls bounds the calls of a mandate in a response: the last ones.
+const maxMandateCalls = 100
+
 func getMandate(ctx context.Context, b *Backend, p *principal, r api.MandateRequest) (resp api.GetMandateResponse, err error) {
 	_, agent, err := b.ruled(ctx, p, r.Acting, r.Agent)
 	if err != nil {
 		return resp, err
 	}
-	resp.Mandate, resp.Covered, err = agent.Rules().Mandate(ctx, r.Mandate)
+	resp.Mandate, resp.Covered, err = agent.Rules().Mandate(ctx, r.Mandate, maxMandateCalls)
 	return resp, err
 }
 

@@ -8,7 +8,6 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
-	"parley/mailbox/rule"
 )
 
 func (v *Harness) show(only string) string {
@@ -165,7 +164,7 @@ func (v *Harness) showMandates(as string) string {
 	for i, m := range v.States[as].Rules.Mandates() {
 		fmt.Fprintf(&b, "%d: %d of %d calls", i, len(m.Charges), m.Calls)
 		for j, sum := range m.Sums {
-			fmt.Fprintf(&b, ", %s of %s %s of %s", sum.Member, sum.Tool, rule.AmountText(m.Spent[j]), rule.AmountText(sum.Most))
+			fmt.Fprintf(&b, ", %s of %s %g of %g", sum.Member, sum.Tool, inMillions(m.Spent[j]), inMillions(sum.Most))
 		}
 		if !m.Session.IsZero() {
 			fmt.Fprintf(&b, ", for %s", v.NameOf[m.Session])
@@ -180,6 +179,8 @@ func (v *Harness) showMandates(as string) string {
 	}
 	return b.String()
 }
+
+func inMillions(n int64) float64 { return float64(n) / 1e6 }
 
 // showOffers returns the rules that an approval offers, and the help of its decision.
 func (v *Harness) showOffers(as string, ref capabilities.FormRef) string {

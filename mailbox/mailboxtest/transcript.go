@@ -2,7 +2,6 @@ package mailboxtest
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -339,10 +338,7 @@ func (v *Harness) answer(as string, ref capabilities.FormRef, input string, arg 
 			continue
 		}
 		if terms, ok := strings.CutPrefix(line, "mandate:"); ok {
-			mandate = new(parley.MandateTerms)
-			if err := json.Unmarshal([]byte(terms), mandate); err != nil {
-				v.TB.Fatal(err)
-			}
+			mandate = v.ReadTerms(terms)
 			continue
 		}
 		text, err := form.SplitText(line)

@@ -11,11 +11,12 @@ const calls = {
   revoke: (agent, grant) => ['revoke', { as: agent, grant }],
   remove: (agent, name) => ['remove_name', { as: agent, name }],
   end: (agent, rule) => ['remove_rule', { agent, rule }],
+  mandate: (agent, mandate) => ['end_mandate', { agent, mandate }],
   limit: (agent, rule, panel) => ['limit_rule', { agent, rule, until: after(panel) }],
   away: (agent, _, panel) => ['set_away', { as: agent, until: after(panel), to: panel.querySelector('input').value.trim() }],
   back: (agent) => ['set_away', { as: agent }],
 };
-const said = { stop: 'Stopped', revoke: 'Revoked', remove: 'The name is removed', end: 'The rule is removed', limit: 'The rule has an end', away: 'The absence is set', back: 'The absence has ended', attention: 'Set' };
+const said = { stop: 'Stopped', revoke: 'Revoked', remove: 'The name is removed', end: 'The rule is removed', mandate: 'The mandate has ended', limit: 'The rule has an end', away: 'The absence is set', back: 'The absence has ended', attention: 'Set' };
 const after = (panel) => new Date(Date.now() + parseInt(panel.querySelector('select').value, 10) * 3_600_000).toISOString();
 const pause = 1000; // between two updates
 const pauseOfOutput = 250;
