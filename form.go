@@ -93,6 +93,8 @@ type Answer struct {
 	// Narrow has the facets to which the references in fields are narrowed, by the names of these fields. The asker gets no more
 	// than that.
 	Narrow map[string]capabilities.Facet `json:"narrow,omitempty"`
+
+	Mandate *MandateTerms `json:"mandate,omitempty"` // with the decision once on an approval: leave for later calls
 }
 
 // Decision is a decision on one approval, as an answer to its form. Digest is of the call that was shown: an approval of
@@ -104,4 +106,6 @@ type Decision struct {
 	Reason   string          `json:"reason,omitempty"`
 	Rule     string          `json:"rule,omitempty"`  // of always and never: one that the approval offers; default: for that very call
 	Until    string          `json:"until,omitempty"` // when that ends: a time from now (8h), or a moment
+
+	Mandate *MandateTerms `json:"mandate,omitempty"` // of once: leave for later calls
 }

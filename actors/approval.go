@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -63,24 +64,35 @@ func (m requestPermission) handle(b *mailboxActor) (pending[view.Permitted], err
 // approve decides by a standing rule or asks a form. An attended approval asks none without a follower.
 func approve(b *mailboxActor, c mailbox.RequestApproval, attended bool) (pending[view.Permitted], error) {
 	now := b.node.now()
+	if isRisky := b.node.risk.Load(); isRisky != nil {
+		c.IsRisky = *isRisky
+	}
 	evs, err := b.propose(c, now)
-	if err != nil || len(evs) == 0 {
+	if err != nil {
 		return pending[view.Permitted]{}, err
 	}
 	p := pending[view.Permitted]{}
-	switch e := evs[0].(type) {
-	case *events.RuleUsed:
-		p.result = view.Permitted{Decided: true, Allowed: b.state.Rules.Allows(e.Rule), Rule: e.Rule}
-	case *events.FormRequested:
-		if attended && !b.node.Attends(e.To) {
-			return pending[view.Permitted]{result: view.Permitted{Unattended: true}}, nil
+	if len(evs) > 0 {
+		if e, asked := evs[0].(*events.FormRequested); asked {
+			if attended && !b.node.Attends(e.To) {
+				return pending[view.Permitted]{result: view.Permitted{Unattended: true}}, nil
+			}
+			e.Fields = b.node.schemas.share(b.node.accounts.account(b.reg.id), e.Fields) // most approvals of an agent have the same
+			p.result.Asked = view.Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}
+			p.waits = nodesTo(b, e.To)
+			return p, b.commit(now, evs)
 		}
-		e.Fields = b.node.schemas.share(b.node.accounts.account(b.reg.id), e.Fields) // most approvals of an agent have the same
-		p.result.Asked = view.Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}
-		p.waits = nodesTo(b, e.To)
+	}
+	by, decided := c.Ruled(b.state, now)
+	p.result = view.Permitted{Decided: decided, Allowed: by.Allow, Rule: by.Rule, Mandate: by.Mandate}
+	if len(evs) == 0 { // a mandate was charged for this very call before
+		return p, nil
 	}
 	return p, b.commit(now, evs)
 }
+
+// SetRisk sets what reports calls of high risk. Until it is set every call is one.
+func SetRisk(n *Node, isRisky func(*parley.Permission) bool) { n.risk.Store(&isRisky) }
 
 // Attends reports whether a page, a client or a command follows the mail of an agent at this moment. A
 // follower between two calls is not seen. Agents of other nodes count as attended.
@@ -255,7 +267,7 @@ func (a *Agent) decideGroup(ctx context.Context, key string, home capabilities.I
 
 // decided returns a decision as an answer. The same decision of an agent with the same key is the same settlement.
 func decided(d parley.Decision, by capabilities.ID, key string) mailbox.Reply {
-	r := mailbox.Reply{Form: capabilities.FormID(d.Form), Answer: parley.Answer{Digest: d.Digest}}
+	r := mailbox.Reply{Form: capabilities.FormID(d.Form), Answer: parley.Answer{Digest: d.Digest, Mandate: d.Mandate}}
 	for _, t := range []events.FieldText{{Name: "decision", Text: d.Decision}, {Name: "reason", Text: d.Reason}, {Name: "rule", Text: d.Rule}, {Name: "until", Text: d.Until}} {
 		if t.Text != "" {
 			r.Texts = append(r.Texts, t)
@@ -263,7 +275,15 @@ func decided(d parley.Decision, by capabilities.ID, key string) mailbox.Reply {
 	}
 	if key != "" {
 		h := sha256.New()
-		for _, part := range []string{by.String(), key, d.Form.String(), d.Digest, d.Decision, d.Reason, d.Rule, d.Until} {
+		terms := ""
+		if d.Mandate != nil {
+			text, err := json.Marshal(d.Mandate)
+			if err != nil { // an input that is no JSON, which is refused for itself
+				text = []byte(err.Error())
+			}
+			terms = string(text)
+		}
+		for _, part := range []string{by.String(), key, d.Form.String(), d.Digest, d.Decision, d.Reason, d.Rule, d.Until, terms} {
 			part = capabilities.Normal(part)
 			fmt.Fprintf(h, "%d:%s", len(part), part)
 		}

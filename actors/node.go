@@ -71,6 +71,8 @@ type Node struct {
 	supervisor *supervisor
 	directory  *directory
 
+	risk atomic.Pointer[func(*parley.Permission) bool] // see SetRisk
+
 	life   context.Context // ends when the node closes
 	end    context.CancelFunc
 	tasks  sync.WaitGroup

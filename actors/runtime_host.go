@@ -185,7 +185,7 @@ func (m approveCall) handle(b *mailboxActor) (runPermission, error) {
 	if err != nil {
 		return p, err
 	}
-	command := mailbox.RequestApproval{Permission: asks, Key: key, DenyOnly: m.call.DenyOnly}
+	command := mailbox.RequestApproval{Permission: asks, Key: key, DenyOnly: m.call.DenyOnly, Anew: true}
 	asked, err := requestPermission{command: command}.handle(b)
 	p.Permitted, p.lasts = asked.result, b.state.Rules.Lasts(asked.result.Rule)
 	if err != nil || p.Decided {

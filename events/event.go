@@ -95,6 +95,10 @@ const (
 	kindUseBegun          Kind = 122
 	kindUseAllowed        Kind = 123
 	kindUseEnded          Kind = 124
+	kindMandateGiven      Kind = 130
+	kindMandateCharged    Kind = 131
+	kindMandateEnded      Kind = 132
+	kindCallerNamed       Kind = 133
 )
 
 func (*FormRequested) kind() Kind { return kindFormRequested }
@@ -255,6 +259,14 @@ func (*UseAllowed) kind() Kind { return kindUseAllowed }
 
 func (*UseEnded) kind() Kind { return kindUseEnded }
 
+func (*MandateGiven) kind() Kind { return kindMandateGiven }
+
+func (*MandateCharged) kind() Kind { return kindMandateCharged }
+
+func (*MandateEnded) kind() Kind { return kindMandateEnded }
+
+func (*CallerNamed) kind() Kind { return kindCallerNamed }
+
 // Recorded is an event with the time of its record in the log.
 type Recorded struct {
 	At    capabilities.Time
@@ -349,6 +361,10 @@ var schemas = map[Kind]schema{
 	kindUseBegun:          {name: "UseBegun", version: 1, make: func() Event { return new(UseBegun) }},
 	kindUseAllowed:        {name: "UseAllowed", version: 1, make: func() Event { return new(UseAllowed) }},
 	kindUseEnded:          {name: "UseEnded", version: 1, make: func() Event { return new(UseEnded) }},
+	kindMandateGiven:      {name: "MandateGiven", version: 1, make: func() Event { return new(MandateGiven) }},
+	kindMandateCharged:    {name: "MandateCharged", version: 1, make: func() Event { return new(MandateCharged) }},
+	kindMandateEnded:      {name: "MandateEnded", version: 1, make: func() Event { return new(MandateEnded) }},
+	kindCallerNamed:       {name: "CallerNamed", version: 1, make: func() Event { return new(CallerNamed) }},
 	kindFormAmended:       {name: "FormAmended", version: 1, make: func() Event { return new(FormAmended) }},
 	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
 }

@@ -24,6 +24,7 @@ const (
 	CoversCommands CoverageKind = "commands" // command lines in this Folder whose commands all match one of these Commands
 	CoversFile     CoverageKind = "file"     // calls about this File in this Folder
 	CoversFiles    CoverageKind = "files"    // calls about files in this Folder that match this Glob
+	CoversTool     CoverageKind = "tool"     // all calls in this Folder; of mandates alone
 )
 
 // Coverage describes the calls of a tool that a standing rule covers. Package mailbox/rule matches it.

@@ -460,6 +460,10 @@ func sizeOfOther(e events.Event) int64 {
 		return int64(small + len(e.Text))
 	case *events.RuleUsed:
 		return int64(small + len(e.Tool) + len(e.Input))
+	case *events.CallerNamed:
+		return small
+	case *events.MandateCharged:
+		return int64(small + len(e.Key) + len(e.Tool) + len(e.Input) + len(e.Folder))
 	}
 	return 0
 }

@@ -86,6 +86,8 @@ type SettleForm struct {
 	Person    capabilities.ID // who answers as By, if that is another agent of this node; it is not sent to another node
 	Second    bool            // Person wants this to count as a vote of By, beside one as another agent
 
+	Mandate *parley.MandateTerms // that the answer gives; nil for none. It is not sent to another node
+
 	// Answer is the settlement's own ID, if the form's home is on another node. The home may receive it several times,
 	// and other settlements of the same agent too.
 	Answer capabilities.ID
@@ -213,7 +215,10 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 			return SettleForm{}, capabilities.ID{}, err
 		}
 	}
-	c := SettleForm{Form: f.ID, By: s.ID, Values: values, Grants: d.grants, Answer: r.Settlement, Revision: f.answering(), Principal: s.Profile.Host, Person: r.Person, Second: r.Second}
+	if r.Mandate != nil && s.isRemote(f.From) {
+		return SettleForm{}, capabilities.ID{}, parley.Refuse(parley.NotPermitted, "only the agent's host gives it a mandate, and that is on the agent's node")
+	}
+	c := SettleForm{Form: f.ID, By: s.ID, Values: values, Grants: d.grants, Answer: r.Settlement, Revision: f.answering(), Principal: s.Profile.Host, Person: r.Person, Second: r.Second, Mandate: r.Mandate}
 	if c.Answer.IsZero() {
 		c.Answer = answerID(s, f, ids)
 	}
@@ -361,6 +366,10 @@ func (c SettleForm) answer(s *State, f *Form, check checker, now capabilities.Ti
 	if err != nil {
 		return nil, err
 	}
+	mandate, err := c.given(s, f, values, now, ids)
+	if err != nil {
+		return nil, err
+	}
 	e := &events.FormAnswered{Form: c.Form, By: c.By, Values: capabilities.Record(values), Date: now, Grants: c.Grants, Answer: c.Answer}
 	evs := []events.Event{e}
 	if c.By == s.ID {
@@ -369,8 +378,10 @@ func (c SettleForm) answer(s *State, f *Form, check checker, now capabilities.Ti
 	if f.Result != "" {
 		evs = append(evs, &events.NameBound{Name: f.Result, Value: f.value(e.Values)})
 	}
-	if rule != nil {
-		evs = append(evs, rule)
+	for _, made := range []events.Event{rule, mandate} {
+		if made != nil {
+			evs = append(evs, made)
+		}
 	}
 	return evs, nil
 }

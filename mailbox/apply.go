@@ -102,6 +102,14 @@ func (s *State) Apply(r events.Recorded) error {
 		s.Rules.pause(e)
 	case *events.RuleRemoved:
 		s.Rules.remove(e.Rule)
+	case *events.MandateGiven:
+		return mandateGiven(f, e)
+	case *events.MandateCharged:
+		return mandateCharged(f, e)
+	case *events.MandateEnded:
+		return mandateEnded(f, e)
+	case *events.CallerNamed:
+		return callerNamed(f, e)
 	case *events.TokenMade:
 		s.Tokens.add(e, r.At)
 	case *events.TokenRenewed:
@@ -133,6 +141,7 @@ func (s *State) Apply(r events.Recorded) error {
 	case *events.AgentArchived:
 		f.profileChanged()
 		s.Profile.archive()
+		s.Rules.endAllMandates(r.At)
 		for _, m := range s.Runs.clear() {
 			f.retire(m)
 		}
@@ -155,10 +164,14 @@ func (s *State) Apply(r events.Recorded) error {
 	case *events.SessionStarted:
 		s.Sessions.start(e, r.At)
 	case *events.SessionMoved:
+		if was, _ := s.Sessions.Of(e.Agent); was.Session != e.Session { // its conversation begins anew
+			s.Rules.endMandates(e.Agent, r.At)
+		}
 		if !s.Sessions.move(e, r.At) {
 			return fmt.Errorf("%w: no session %s", ErrNonsense, e.Agent)
 		}
 	case *events.SessionEnded:
+		s.Rules.endMandates(e.Agent, r.At)
 		if !s.Sessions.end(e, r.At) {
 			return fmt.Errorf("%w: no session %s", ErrNonsense, e.Agent)
 		}
@@ -196,11 +209,16 @@ func (s *State) Apply(r events.Recorded) error {
 		s.Rules.policy = e.Policy
 	case *events.RunsHeld:
 		f.profileChanged()
-		s.Runs.held = e.Held
+		if s.Runs.held = e.Held; e.Held {
+			s.Rules.endAllMandates(r.At)
+		}
 	case *events.RunStarted:
 		f.profileChanged()
 		f.runStarted(e)
 	case *events.RunEnded:
+		if !e.By.IsZero() { // somebody stopped it
+			s.Rules.endMandates(capabilities.ID{}, r.At)
+		}
 		f.profileChanged()
 		f.runEnded(e)
 	default:
@@ -288,6 +306,7 @@ func (f fold) settled(m *Message, at capabilities.Time) {
 		return
 	}
 	if m.Form.Kind == events.Approval {
+		delete(f.Rules.callers, m.Form.ID)
 		f.shownChanged()
 	}
 	for _, h := range m.Form.Holders {

@@ -86,6 +86,12 @@ type RequestApproval struct {
 	Need     uint32              // so many principals have to agree, and the host is one of them; 0 is 1
 	Veto     *bool               // as in parley.Approval
 	Each     bool                // each call is decided for itself: rules neither decide it nor follow from it
+
+	SessionAgent capabilities.ID // of a coding agent: the agent of the session that makes the call; zero for the agent itself
+	Anew         bool            // asked again with Key it is another call, for which a mandate is charged again
+
+	// IsRisky reports a call of high risk, which no mandate covers but one for that very call. Without it every call is.
+	IsRisky func(*parley.Permission) bool
 }
 
 // decisions returns the number of decisions that the approval takes.
@@ -150,12 +156,8 @@ func (c RequestApproval) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 		return nil, parley.Refuse(parley.InvalidArgument, "a resource asks about uses of it, and nobody else does")
 	}
 	read := rule.Read(&c.Permission)
-	rules := s.Rules.ruling(c.Tool, read, now)
-	if c.Each {
-		rules = nil
-	}
-	if len(rules) > 0 && !(c.decisions() < anyDecision && s.Rules.Allows(rules[0])) { // what one has always allowed is not agreed on
-		return c.ruled(rules), nil
+	if r := c.ruling(s, read, now); r.decided {
+		return c.ruled(r), nil
 	}
 	evs, err := c.Form().decide(s, now, ids)
 	if err != nil || len(evs) == 0 {
@@ -164,6 +166,9 @@ func (c RequestApproval) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 	if asked, ok := evs[0].(*events.FormRequested); ok {
 		if err := c.checkRoute(s, asked.To); err != nil {
 			return nil, err
+		}
+		if !c.SessionAgent.IsZero() {
+			evs = append(evs, &events.CallerNamed{Form: asked.ID, Session: c.SessionAgent})
 		}
 	}
 	if c.several() || c.Each {

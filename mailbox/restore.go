@@ -83,6 +83,18 @@ func (img *snapshot) restore(s *State) error {
 		s.Rules.byID[r.Rule] = &r
 	}
 	s.Rules.policy = img.Policy
+	for _, m := range img.Mandates {
+		if len(m.Spent) != len(m.Sums) {
+			return ErrNonsense
+		}
+		s.Rules.mandates = append(s.Rules.mandates, &m)
+	}
+	for _, c := range img.Callers {
+		if s.Rules.callers == nil {
+			s.Rules.callers = map[capabilities.ID]capabilities.ID{}
+		}
+		s.Rules.callers[c.Form] = c.Session
+	}
 	s.Tokens.all = img.Tokens
 	s.Outbox.restore(img.Outbox, img.LastSeq)
 	img.restoreGrants(&s.Grants)

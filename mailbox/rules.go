@@ -28,11 +28,14 @@ func (r *Rule) Words() string { return rule.Words(&r.Covers) }
 // maxRules bounds the standing rules of one agent.
 const maxRules = 1024
 
-// Rules holds the agent's standing rules and its policy. Together they decide calls without a question.
+// Rules holds the agent's standing rules, its mandates and its policy. Together they decide calls without a question.
 type Rules struct {
 	self   capabilities.ID
 	byID   map[capabilities.ID]*Rule
 	policy string
+
+	mandates []*Mandate                          // in the order in which they were given
+	callers  map[capabilities.ID]capabilities.ID // of open approvals by a session of a coding agent: that session's agent
 }
 
 // Valid returns the rules that are valid at a time, oldest first.
@@ -53,15 +56,6 @@ func (l *Rules) Policy() string {
 		return AskOnMiss
 	}
 	return l.policy
-}
-
-// Allows reports whether a rule, or for a zero ID the agent's policy, allowed a call.
-func (l *Rules) Allows(rule capabilities.ID) bool {
-	if rule.IsZero() {
-		return l.Policy() == AskNever
-	}
-	r, ok := l.byID[rule]
-	return ok && r.Allow
 }
 
 // Lasts reports whether a rule without an end decided a call. The policy may decide the next call otherwise.
@@ -102,43 +96,111 @@ func (l *Rules) isFull(now capabilities.Time, more int) bool {
 	return len(l.byID)+more >= maxRules && len(l.Valid(now))+more >= maxRules
 }
 
-// ruling returns who decides about a call of a tool: standing rules, with a zero ID for the policy. It is empty if the
-// agent's host has to be asked. A rule that is paused decides nothing, and neither does the policy about what only such a rule would
-// have decided.
-func (l *Rules) ruling(tool string, call *rule.Reading, now capabilities.Time) []capabilities.ID {
-	rules := slices.DeleteFunc(l.Valid(now), func(r Rule) bool { return r.Agent != l.self || r.Tool != tool })
-	decided := func(by []Rule) rule.Decision {
-		matched := make([]rule.Standing, len(by))
-		for i := range by {
-			matched[i] = rule.Standing{Covers: &by[i].Covers, Allow: by[i].Allow}
-		}
-		return call.Decide(matched)
-	}
-	active := slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return r.Paused })
-	d := decided(active)
-	if len(d.Rules) == 0 && len(active) < len(rules) && len(decided(rules).Rules) > 0 {
-		return nil
-	}
-	if len(d.Rules) > 0 && (!d.Allow || l.Policy() != AskAlways) {
-		by := make([]capabilities.ID, len(d.Rules))
-		for i, n := range d.Rules {
-			by[i] = active[n].Rule
-		}
-		return by
-	}
-	if l.Policy() == AskNever || l.Policy() == DenyAll {
-		return []capabilities.ID{{}}
-	}
-	return nil
+// ruling is how a call is decided without a question. It is zero if the agent's host has to be asked.
+type ruling struct {
+	decided bool
+	allow   bool
+	rules   []capabilities.ID // standing rules, or a zero ID for the policy
+	charged []covering        // mandates that allow it too
 }
 
-// ruled returns the events of a call that is decided without a question.
-func (c RequestApproval) ruled(rules []capabilities.ID) []events.Event {
-	evs := make([]events.Event, len(rules))
-	for i, by := range rules {
-		evs[i] = &events.RuleUsed{Rule: by, Tool: c.Tool, Input: c.Input}
+// ruling decides about a call. Standing rules go before mandates, and what denies goes before all.
+func (c *RequestApproval) ruling(s *State, call *rule.Reading, now capabilities.Time) (r ruling) {
+	l := &s.Rules
+	all := slices.DeleteFunc(l.Valid(now), func(r Rule) bool { return r.Agent != l.self || r.Tool != c.Tool })
+	rules := slices.DeleteFunc(slices.Clone(all), func(r Rule) bool { return r.Paused })
+	matched := standing(rules)
+	var of []covering // for each of matched after those of rules
+	looked, risky := false, true
+	isRisky := func() bool { // it takes long, and most calls are within no mandate
+		if !looked && c.IsRisky != nil {
+			looked, risky = true, c.IsRisky(&c.Permission)
+		}
+		return risky
+	}
+	for _, m := range l.covering(c, now) {
+		for i := range m.Rules {
+			if mayCover(&m.Rules[i], c.Tool, isRisky) {
+				matched, of = append(matched, rule.Standing{Covers: &m.Rules[i].Covers, Allow: true}), append(of, m)
+			}
+		}
+	}
+	d := call.Decide(matched)
+	if len(rules) < len(all) {
+		// What is paused asks, also where the policy or a mandate would decide otherwise, or a rule would allow what was never allowed.
+		if p := call.Decide(standing(all)); len(p.Rules) > 0 && (len(d.Rules) == 0 || d.Allow && !p.Allow) {
+			return r
+		}
+	}
+	switch {
+	case c.Each:
+		return r
+	case len(d.Rules) > 0 && (!d.Allow || l.Policy() != AskAlways):
+		r.decided, r.allow = true, d.Allow
+		for _, n := range d.Rules {
+			if n < len(rules) {
+				r.rules = append(r.rules, rules[n].Rule)
+				continue
+			}
+			m := of[n-len(rules)]
+			if !slices.ContainsFunc(r.charged, func(o covering) bool { return o.Mandate == m.Mandate }) {
+				r.charged = append(r.charged, m)
+			}
+		}
+	case l.Policy() == AskNever || l.Policy() == DenyAll:
+		r.decided, r.allow, r.rules = true, l.Policy() == AskNever, []capabilities.ID{{}}
+	}
+	if r.allow && c.decisions() < anyDecision { // what one has always allowed is not agreed on
+		return ruling{}
+	}
+	return r
+}
+
+// standing returns rules as a call is held against them.
+func standing(rules []Rule) []rule.Standing {
+	all := make([]rule.Standing, len(rules))
+	for i := range rules {
+		all[i] = rule.Standing{Covers: &rules[i].Covers, Allow: rules[i].Allow}
+	}
+	return all
+}
+
+// ruled returns the events of a call that is decided without a question. There are none if a mandate was charged for it before.
+func (c *RequestApproval) ruled(r ruling) (evs []events.Event) {
+	for _, by := range r.rules {
+		evs = append(evs, &events.RuleUsed{Rule: by, Tool: c.Tool, Input: c.Input})
+	}
+	for _, m := range r.charged {
+		if m.known {
+			continue
+		}
+		e := &events.MandateCharged{Mandate: m.MandateGiven.Mandate, Tool: c.Tool, Input: c.Input, Folder: c.Folder, Amounts: m.amounts}
+		if !c.Anew {
+			e.Key = c.Key
+		}
+		evs = append(evs, e)
 	}
 	return evs
+}
+
+// Ruled is how a call was decided without a question.
+type Ruled struct {
+	Allow   bool
+	Rule    capabilities.ID // the first of the rules; zero if none did, or for the policy
+	Mandate capabilities.ID // the first of the mandates; zero if none did
+}
+
+// Ruled returns how an approval is decided without a question at a time, and whether it is. The events of Decide charge it.
+func (c RequestApproval) Ruled(s *State, now capabilities.Time) (Ruled, bool) {
+	r := c.ruling(s, rule.Read(&c.Permission), now)
+	d := Ruled{Allow: r.allow}
+	if len(r.rules) > 0 {
+		d.Rule = r.rules[0]
+	}
+	if len(r.charged) > 0 {
+		d.Mandate = r.charged[0].MandateGiven.Mandate
+	}
+	return d, r.decided
 }
 
 // offer adds the rules to choose from to an approval for the agent's host.

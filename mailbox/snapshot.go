@@ -85,6 +85,8 @@ type snapshot struct {
 	Attention parley.Attention
 	Topic     *Topic            // nil if it is none
 	Resource  *resourceSnapshot // nil for an agent
+	Mandates  []Mandate
+	Callers   []callerSnapshot
 
 	Head *headSnapshot // nil for a whole snapshot
 }
@@ -193,6 +195,8 @@ func (u *unoffered) snapshot() *unofferedSnapshot {
 	return img
 }
 
+type callerSnapshot struct{ Form, Session capabilities.ID }
+
 type snoozeSnapshot struct {
 	Number uint64
 	Until  capabilities.Time
@@ -274,6 +278,12 @@ func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) 
 	}
 	for _, r := range sortedIDs(s.Rules.byID) {
 		img.Rules = append(img.Rules, *s.Rules.byID[r])
+	}
+	for _, m := range s.Rules.mandates {
+		img.Mandates = append(img.Mandates, *m)
+	}
+	for _, form := range sortedIDs(s.Rules.callers) {
+		img.Callers = append(img.Callers, callerSnapshot{form, s.Rules.callers[form]})
 	}
 	b, err := encode(&img)
 	if err != nil {

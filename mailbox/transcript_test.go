@@ -1,10 +1,12 @@
 package mailbox_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
 
+	"parley"
 	"parley/mailbox/mailboxtest"
 )
 
@@ -13,9 +15,23 @@ import (
 // node between "disconnect" and "reconnect".
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
-		v := mailboxtest.New(t)
+		v := newTranscript(t)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			return v.RunCommand(d)
 		})
 	})
+}
+
+// newTranscript returns what the commands of a transcript act on.
+func newTranscript(t *testing.T) *mailboxtest.Harness {
+	t.Helper()
+	v := mailboxtest.New(t)
+	v.ReadTerms = func(text string) *parley.MandateTerms {
+		terms := new(parley.MandateTerms)
+		if err := json.Unmarshal([]byte(text), terms); err != nil {
+			t.Fatal(err)
+		}
+		return terms
+	}
+	return v
 }

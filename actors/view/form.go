@@ -23,9 +23,10 @@ type Asked struct {
 // whose outcome has the decision.
 type Permitted struct {
 	Asked
-	Decided bool            `json:"decided"`       // by a standing rule, or the agent's policy
-	Allowed bool            `json:"allowed"`       // if it was decided: by rule, by policy or by the agent's host
-	Rule    capabilities.ID `json:"rule,omitzero"` // the rule, or the first of those, if one has decided it
+	Decided bool            `json:"decided"`          // by a standing rule, a mandate or the agent's policy
+	Allowed bool            `json:"allowed"`          // if it was decided: by rule, by mandate, by policy or by the agent's host
+	Rule    capabilities.ID `json:"rule,omitzero"`    // the rule, or the first of those, if one has decided it
+	Mandate capabilities.ID `json:"mandate,omitzero"` // the mandate, or the first of those, that the call was charged to
 
 	Leased *Lease `json:"leased,omitempty"` // another agent's, on a file that the call writes: it was decided by that
 

@@ -25,7 +25,8 @@ import (
 type decided struct {
 	Allowed bool            `json:"allowed"`
 	Form    capabilities.ID `json:"form,omitzero"`
-	Rule    capabilities.ID `json:"rule,omitzero"` // the standing rule that decided, if one has
+	Rule    capabilities.ID `json:"rule,omitzero"`    // the standing rule that decided, if one has
+	Mandate capabilities.ID `json:"mandate,omitzero"` // that it was charged to, if one covers it
 	Reason  string          `json:"reason,omitempty"`
 	Input   string          `json:"editedInput,omitempty"` // that is allowed instead of the one asked about
 	Digest  string          `json:"editedDigest,omitempty"`
@@ -102,7 +103,11 @@ host's, and the one after which too few are left.`,
 		case asked.Leased != nil:
 			return leasedTo(*asked.Leased)
 		case asked.Decided:
-			return printDecided(env, decided{Allowed: asked.Allowed, Rule: asked.Rule, Reason: "a standing rule"})
+			why := "a standing rule"
+			if !asked.Mandate.IsZero() {
+				why = "a mandate"
+			}
+			return printDecided(env, decided{Allowed: asked.Allowed, Rule: asked.Rule, Mandate: asked.Mandate, Reason: why})
 		case noWait:
 			asked.Outcome = nil
 			return env.print(asked.Asked, asked.Form.String)

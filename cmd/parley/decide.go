@@ -35,15 +35,16 @@ type decision struct {
 	same           bool   // also those that ask the same
 	edit           bool   // of the input, in an editor
 	input          string // file with the input to allow instead
+	mandate        mandateFlags
 }
 
 // check refuses options that do not go together.
 func (d decision) check(c *cobra.Command) error {
 	switch {
-	case d.until.text != "" && !d.always:
-		return usage(c, "--until is for a standing rule: give --always too")
-	case d.rule != "" && !d.always:
-		return usage(c, "--rule is for a standing rule: give --always too")
+	case d.until.text != "" && !d.always && !d.mandate.give:
+		return usage(c, "--until is for a standing rule or a mandate: give --always or --mandate too")
+	case d.rule != "" && !d.always && !d.mandate.give:
+		return usage(c, "--rule is for a standing rule or a mandate: give --always or --mandate too")
 	case d.rule != "" && d.all:
 		return usage(c, "each call offers rules of its own: give a FORM, or leave out --rule")
 	case d.edits() && d.always:
@@ -55,7 +56,7 @@ func (d decision) check(c *cobra.Command) error {
 	case d.from != "" && !d.all:
 		return usage(c, "--from is for all calls of an agent: give --all too")
 	}
-	return nil
+	return d.mandate.check(c, d)
 }
 
 func (d decision) edits() bool { return d.edit || d.input != "" }
@@ -343,8 +344,9 @@ type decidedCall struct {
 	Number   uint64        `json:"number"`
 	Decision string        `json:"decision"`
 	Call     pendingCall   `json:"call"`
-	Rule     *view.Rule    `json:"rule,omitempty"`  // that was made
-	Error    *parley.Error `json:"error,omitempty"` // why it was not decided, among several
+	Rule     *view.Rule    `json:"rule,omitempty"`    // that was made
+	Mandate  *view.Mandate `json:"mandate,omitempty"` // that was given
+	Error    *parley.Error `json:"error,omitempty"`   // why it was not decided, among several
 }
 
 // decisionFor returns the decision on one call. The request has the form's ID and the call's digest, so that it decides
@@ -352,6 +354,10 @@ type decidedCall struct {
 func (d decision) decisionFor(which permission) (parley.Decision, error) {
 	if which.AnswerNeeded && !which.Takes(d.choice) {
 		return parley.Decision{}, which.refuse()
+	}
+	if d.mandate.give {
+		terms, err := d.terms(which)
+		return parley.Decision{Form: which.MessageID, Digest: which.Digest, Decision: d.choice, Mandate: terms}, err
 	}
 	chosen, err := which.offer(d.rule)
 	r := parley.Decision{Form: which.MessageID, Digest: which.Digest, Decision: d.choice, Reason: d.reason, Rule: chosen.ID}
@@ -371,7 +377,7 @@ func settleApproval(ctx context.Context, env *environment, which permission, how
 	if err != nil {
 		return err
 	}
-	req := api.RespondFormRequest{Acting: env.acting(), FormRef: api.RefTo(r.Form.String()), Answer: parley.Answer{Digest: r.Digest}}
+	req := api.RespondFormRequest{Acting: env.acting(), FormRef: api.RefTo(r.Form.String()), Answer: parley.Answer{Digest: r.Digest, Mandate: r.Mandate}}
 	for _, t := range []events.FieldText{
 		{Name: "decision", Text: r.Decision}, {Name: "reason", Text: r.Reason}, {Name: "rule", Text: r.Rule}, {Name: "until", Text: r.Until}, {Name: "input", Text: input},
 	} {
@@ -453,6 +459,9 @@ func printDecision(ctx context.Context, env *environment, which permission, how 
 	if o.Status == view.StatusAnswered && how.always {
 		done.Rule, ruleErr = fetchRule(ctx, env, which, how)
 	}
+	if o.Status == view.StatusAnswered && how.mandate.give {
+		done.Mandate, ruleErr = fetchMandate(ctx, env, which)
+	}
 	err := env.print(done, func() string {
 		settled := which.Message
 		settled.Outcome = &o
@@ -473,6 +482,9 @@ func printDecision(ctx context.Context, env *environment, which permission, how 
 		}
 		if done.Rule != nil {
 			text += "\n   rule:  " + ruleText(*done.Rule, env.screen())
+		}
+		if done.Mandate != nil {
+			text += "\n   mandate: " + strings.ReplaceAll(mandateText(done.Mandate, env.screen()), "\n", "\n   ")
 		}
 		if v := o.Votes; o.Status == view.StatusVoted && v != nil {
 			text += "\n   " + show.Vote(which.Message, *v)

@@ -269,7 +269,8 @@ does not stop the others.`
   parley allow 3 4 7
   parley allow 12 --same                every open call that is identical to 12
   parley allow 12 --edit                with another input, where the agent can take one
-  parley allow 12 --always --until 8h`
+  parley allow 12 --always --until 8h
+  parley allow 12 --mandate --like 'git status' --files 'src/**' --calls 50 --until 2h`
 	return c
 }
 
@@ -296,6 +297,7 @@ parley inbox and parley permit ls, or a range of these as 3-7; the form's ID and
 func allowing(env *environment, use, short string, takes []string, decide func(*environment, *cobra.Command, []string, decision) error) *cobra.Command {
 	c, how := deciding(env, use, short, takes)
 	c.Flags().BoolVar(&how.edit, "edit", false, "change the input before, in $VISUAL or $EDITOR; the agent gets what was allowed")
+	how.mandate.add(c)
 	c.Flags().StringVar(&how.input, "input", "", "allow this input instead of the one shown: a `file` with JSON, or - for standard input")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		how.choice = mailbox.Once
@@ -535,7 +537,7 @@ func (w permission) shownFor(how decision, s terminal.Screen) (string, error) {
 	case err != nil:
 		return "", err
 	case !how.always:
-		return text, nil
+		return text, nil // a mandate is shown when it is given
 	case chosen.ID == "":
 		chosen = mailbox.OffersOf(w.Permission)[0]
 	}

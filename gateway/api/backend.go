@@ -184,10 +184,14 @@ type Names interface {
 	Grants(context.Context) ([]view.Granted, error)
 }
 
-// Rules reads an agent's standing rules.
+// Rules reads an agent's standing rules and mandates.
 type Rules interface {
-	// List returns them, oldest first.
+	// List returns the standing rules, oldest first.
 	List(context.Context) ([]view.Rule, error)
+	// Mandates returns the mandates, oldest first: those that last and, with all, the last ones that have ended.
+	Mandates(ctx context.Context, all bool) ([]view.Mandate, error)
+	// Mandate returns a mandate with the last calls that it has covered, oldest first, at most so many.
+	Mandate(ctx context.Context, id capabilities.ID, limit int) (view.Mandate, []view.MandateCall, error)
 }
 
 // Output reads the output of an agent's program.

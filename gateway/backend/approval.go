@@ -46,7 +46,7 @@ func approvalFor(ctx context.Context, b *Backend, p *principal, r api.ApproveReq
 		return a, a, ask, nil
 	}
 	status, err := session.Status(ctx)
-	ask.Session = parley.Shown(status.Title, maxSession)
+	ask.Session, ask.SessionAgent = parley.Shown(status.Title, maxSession), session.ID()
 	return actors.AgentOf(b.node, status.Of), session, ask, err
 }
 

@@ -38,7 +38,8 @@ type Decision struct {
 	Allowed bool
 	Input   json.RawMessage // of the call that is allowed: the one that was asked, or for an Editable approval another one
 	Reason  string          // in words, by whoever decided; may be empty
-	Rule    ID              // the standing rule that decided; "" if a policy or the recipient did
+	Rule    ID              // the standing rule that decided; "" if a mandate, a policy or the recipient did
+	Mandate ID              // the mandate that the call was charged to; "" if none covers it
 	Outcome Outcome         // of the form, if there was one
 }
 
@@ -59,7 +60,7 @@ func (c *Client) Approve(ctx context.Context, a Approval) (*Permission, error) {
 	}
 	p.pending = outcome
 	if got.Decided {
-		p.rule = &Decision{Allowed: got.Allowed, Rule: idOf(got.Rule), Input: a.Input}
+		p.rule = &Decision{Allowed: got.Allowed, Rule: idOf(got.Rule), Mandate: idOf(got.Mandate), Input: a.Input}
 	}
 	p.input = a.Input
 	return p, nil
@@ -115,4 +116,37 @@ func MakeProposed(ctx context.Context, c *Client, agent, proposal string, until 
 // TryRules tries the standing rules of an agent on the calls that it has asked about so far.
 func TryRules(ctx context.Context, c *Client, agent string) (Trial, error) {
 	return get[Trial](ctx, c, "try_rules", api.TryRulesRequest{Agent: agent})
+}
+
+// Mandate is leave that an agent was given, and what is left of it.
+type Mandate = view.Mandate
+
+// AllowWithMandate allows the call of an approval that a message shows, and gives its asker leave for later calls.
+func AllowWithMandate(ctx context.Context, c *Client, approval Message, terms parley.MandateTerms) (Outcome, error) {
+	return get[Outcome](ctx, c, "respond_form", api.RespondFormRequest{FormRef: refTo(approval.ID()), Answer: parley.Answer{
+		Digest: approval.Digest, Mandate: &terms, Values: map[string]capabilities.Value{"decision": capabilities.String("once")},
+	}})
+}
+
+// ListMandates returns the mandates of an agent, "" for the client's own, oldest first: those that last and, with all, the last ones that
+// have ended.
+func ListMandates(ctx context.Context, c *Client, agent string, all bool) ([]Mandate, error) {
+	var list []Mandate
+	for at := (api.Paging{}); ; {
+		got, err := get[api.ListMandatesResponse](ctx, c, "list_mandates", api.ListMandatesRequest{Agent: agent, All: all, Paging: at})
+		if list = append(list, got.Mandates...); err != nil || got.Next == "" {
+			return list, err
+		}
+		at.After = got.Next
+	}
+}
+
+// EndMandate ends a mandate of an agent whose host the client is. No call that comes later passes by it.
+func EndMandate(ctx context.Context, c *Client, agent string, mandate ID) error {
+	id, err := capabilities.ParseID(string(mandate))
+	if err != nil {
+		return err
+	}
+	_, err = get[api.Done](ctx, c, "end_mandate", api.MandateRequest{Agent: agent, Mandate: id})
+	return err
 }

@@ -146,6 +146,19 @@ func approvals() []scene {
 		{name: "its decision", operation: "decide_many", by: "host", request: `{"decisions":[{"form":"$form","digest":"$digest","decision":"once"}]}`, shape: true},
 		{operation: "make_rule", by: "host", request: `{"agent":"$bob","form":"$form","until":"2100-01-01T00:00:00Z"}`},
 		{name: "the call of the rule", operation: "approve", by: "bob", request: `{"tool":"Bash","input":{"command":"make test"}}`},
+		{name: "a plan", operation: "approve", by: "bob", request: `{"tool":"plan","input":{"plan":"pay"},"folder":"/srv"}`, keep: map[string]string{"form": "form"}},
+		{name: "the plan as a message", by: "host", shape: true, operation: "get_message", request: `{"id":"$form"}`, keep: map[string]string{"digest": "digest"}},
+		{name: "a mandate without rules", operation: "decide_many", by: "host", request: `{"decisions":[{"form":"$form","digest":"$digest","decision":"once","mandate":{"rules":[]}}]}`, shape: true},
+		{name: "a mandate with a denial", operation: "decide_many", by: "host", request: `{"decisions":[{"form":"$form","digest":"$digest","decision":"deny","mandate":{"rules":[{"tool":"pay"}]}}]}`, shape: true},
+		{name: "a mandate", operation: "decide_many", by: "host", shape: true, request: `{"decisions":[{"form":"$form","digest":"$digest","decision":"once","mandate":{"calls":3,"until":"2100-01-01T00:00:00Z","rules":[{"tool":"pay"},{"files":"src/**","read":true},{"command":"make","folder":"/srv/a"},{"command":"git status","like":true},{"offer":"call"},{"tool":"rm","input":{"all":true}}],"sums":[{"tool":"pay","member":"amount","most":"100"}]}}]}`},
+		{name: "a call within the mandate", operation: "approve", by: "bob", request: `{"tool":"rm","input":{"all":true},"folder":"/srv","key":"m"}`},
+		{name: "another call within it", operation: "approve", by: "bob", request: `{"tool":"pay","input":{"amount":12.5},"folder":"/srv"}`},
+		{operation: "list_mandates", by: "bob", request: `{}`, keep: map[string]string{"mandate": "mandates.0.mandate"}},
+		{operation: "get_mandate", by: "host", request: `{"agent":"$bob","mandate":"$mandate"}`},
+		{name: "a mandate that there is not", operation: "get_mandate", by: "bob", request: `{"mandate":"$form"}`, code: parley.NotPermitted},
+		{name: "an end by whom it was given to", operation: "end_mandate", by: "bob", request: `{"mandate":"$mandate"}`, code: parley.NotPermitted},
+		{operation: "end_mandate", by: "host", request: `{"agent":"$bob","mandate":"$mandate"}`},
+		{name: "mandates that have ended", operation: "list_mandates", by: "host", request: `{"agent":"$bob","all":true}`},
 	}
 }
 

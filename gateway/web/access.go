@@ -21,8 +21,10 @@ const (
 type accessPage struct {
 	Agents []accessAgent
 	Rules  int
-	More   bool // there are agents or rules that it does not show
-	MayEnd bool // the session may end rules
+
+	Mandates int  // that last
+	More     bool // there are agents or rules that it does not show
+	MayEnd   bool // the session may end rules
 }
 
 // accessAgent is an agent with its rules.
@@ -31,6 +33,7 @@ type accessAgent struct {
 	ID          capabilities.ID
 	Policy      string
 	Rules       []view.Rule
+	Mandates    []view.Mandate // those that last
 }
 
 // PolicyText returns how the agent asks, in words.
@@ -73,7 +76,10 @@ func readAccess(p *page) (accessPage, error) {
 		if a.Rules, err = l.agent.Rules().List(p.ctx()); err != nil {
 			return d, err
 		}
-		d.Rules += len(a.Rules)
+		if a.Mandates, err = l.agent.Rules().Mandates(p.ctx(), false); err != nil {
+			return d, err
+		}
+		d.Rules, d.Mandates = d.Rules+len(a.Rules), d.Mandates+len(a.Mandates)
 		d.Agents = append(d.Agents, a)
 	}
 	return d, nil

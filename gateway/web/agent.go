@@ -42,6 +42,7 @@ type agentPage struct {
 
 	Activity activity
 	Rules    []view.Rule    // oldest first
+	Mandates []mandate      // those that last first
 	Proposed []proposal     // rules that follow from what was decided
 	Names    []namedValue   // sorted
 	Grants   []view.Granted // newest first
@@ -251,6 +252,12 @@ func (p *agentRequest) post() error {
 			return parley.Refuse(parley.InvalidArgument, "%.40q is no rule", cmp.Or(sent.Get("pause"), sent.Get("resume")))
 		}
 		name, request = "pause_rule", api.PauseRuleRequest{Agent: d.Name, Rule: rule, Resume: sent.Has("resume")}
+	case sent.Has("mandate"):
+		mandate, err := capabilities.ParseID(sent.Get("mandate"))
+		if err != nil {
+			return parley.Refuse(parley.InvalidArgument, "%.40q is no mandate", sent.Get("mandate"))
+		}
+		name, request = "end_mandate", api.MandateRequest{Agent: d.Name, Mandate: mandate}
 	case sent.Has("limit"):
 		limit, err := limitOf(d.Name, sent)
 		if err != nil {
@@ -331,7 +338,9 @@ func (p *agentRequest) fill() (err error) {
 			p.fillDraft()
 		}
 	case rulesTab:
-		d.Rules, err = agent.Rules().List(ctx)
+		if d.Rules, err = agent.Rules().List(ctx); err == nil {
+			d.Mandates, err = mandatesOf(ctx, agent)
+		}
 		d.Proposed = p.proposed()
 	case accessTab:
 		err = p.access()

@@ -31,6 +31,8 @@ type Harness struct {
 	OnRefusal     func(to, from, why string) // called for each refused item; if nil, a refusal fails the test
 	SkipChecksums bool                       // do not check that Decide changes nothing
 
+	ReadTerms func(text string) *parley.MandateTerms // of a mandate that an answer gives, for transcripts
+
 	old     map[string]map[uint64]*mailbox.Message // by agent, all messages that are not in the mailbox's memory
 	pages   map[mailbox.PageSum][]byte             // stored pages of indexes
 	hold    bool                                   // items stay in the outboxes

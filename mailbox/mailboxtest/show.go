@@ -158,6 +158,30 @@ func (v *Harness) showRules(as string) string {
 	return b.String()
 }
 
+// showMandates returns the mandates that an agent has and had, and what is left of them.
+func (v *Harness) showMandates(as string) string {
+	var b strings.Builder
+	for i, m := range v.States[as].Rules.Mandates() {
+		fmt.Fprintf(&b, "%d: %d of %d calls", i, len(m.Charges), m.Calls)
+		for j, sum := range m.Sums {
+			fmt.Fprintf(&b, ", %s of %s %g of %g", sum.Member, sum.Tool, inMillions(m.Spent[j]), inMillions(sum.Most))
+		}
+		if !m.Session.IsZero() {
+			fmt.Fprintf(&b, ", for %s", v.NameOf[m.Session])
+		}
+		if m.Until != 0 {
+			fmt.Fprintf(&b, ", until %s", m.Until)
+		}
+		if end := m.EndOf(v.Now); end != "" {
+			fmt.Fprintf(&b, ", %s", end)
+		}
+		fmt.Fprintf(&b, "\n  %s\n", strings.Join(m.Words(), "\n  "))
+	}
+	return b.String()
+}
+
+func inMillions(n int64) float64 { return float64(n) / 1e6 }
+
 // showOffers returns the rules that an approval offers, and the help of its decision.
 func (v *Harness) showOffers(as string, ref capabilities.FormRef) string {
 	m, err := v.States[as].Mail.FindForm(ref)

@@ -156,6 +156,8 @@ func (v *Harness) showCommand(d *datadriven.TestData, as string, form func() cap
 		return v.showNames(as), true
 	case "rules":
 		return v.showRules(as), true
+	case "mandates":
+		return v.showMandates(as), true
 	case "offers":
 		return v.showOffers(as, form()), true
 	case "grants":
@@ -250,7 +252,15 @@ func (v *Harness) simple(cmd string, ref capabilities.FormRef, arg func(string) 
 	case "approve":
 		var r mailbox.RequestForm
 		v.route(&r, arg)
-		return mailbox.RequestApproval{Permission: parley.Permission{Tool: arg("tool"), Input: strings.TrimSpace(input), Folder: arg("folder")}, To: arg("to"), Key: arg("key"), Editable: arg("editable") == "yes", Remind: r.Remind, Escalate: r.Escalate, Need: r.Need, Veto: r.Veto}
+		c := mailbox.RequestApproval{Permission: parley.Permission{Tool: arg("tool"), Input: strings.TrimSpace(input), Folder: arg("folder")}, To: arg("to"), Key: arg("key"), Editable: arg("editable") == "yes", Remind: r.Remind, Escalate: r.Escalate, Need: r.Need, Veto: r.Veto}
+		c.IsRisky = func(*parley.Permission) bool { return arg("risky") == "yes" }
+		if session := arg("session"); session != "" {
+			c.SessionAgent = v.States[session].ID
+		}
+		return c
+	case "endmandate":
+		n, _ := strconv.Atoi(arg("mandate"))
+		return mailbox.EndMandate{Mandate: v.States[arg("as")].Rules.Mandates()[n].MandateGiven.Mandate, By: v.States[cmp.Or(arg("by"), "host")].ID}
 	case "unrule":
 		n, _ := strconv.Atoi(arg("rule"))
 		return mailbox.RemoveRule{Rule: v.States[arg("as")].Rules.Valid(v.Now)[n].Rule, By: v.States[cmp.Or(arg("by"), "host")].ID}
@@ -325,8 +335,13 @@ func (v *Harness) ask(as string, arg func(string) string, fields string) string 
 
 func (v *Harness) answer(as string, ref capabilities.FormRef, input string, arg func(string) string) string {
 	var texts []events.FieldText
+	var mandate *parley.MandateTerms
 	for _, line := range strings.Split(strings.TrimSpace(input), "\n") {
 		if line == "" {
+			continue
+		}
+		if terms, ok := strings.CutPrefix(line, "mandate:"); ok {
+			mandate = v.ReadTerms(terms)
 			continue
 		}
 		text, err := form.SplitText(line)
@@ -335,7 +350,7 @@ func (v *Harness) answer(as string, ref capabilities.FormRef, input string, arg 
 		}
 		texts = append(texts, text)
 	}
-	c, home, err := v.States[as].DraftAnswer(mailbox.Reply{Form: ref, Answer: parley.Answer{Texts: texts, Revision: revisionOf(arg)}}, v.Now, v.IDsOf(as))
+	c, home, err := v.States[as].DraftAnswer(mailbox.Reply{Form: ref, Answer: parley.Answer{Texts: texts, Mandate: mandate, Revision: revisionOf(arg)}}, v.Now, v.IDsOf(as))
 	if arg("late") == "yes" {
 		v.Now = v.Now.Add(time.Hour)
 	}

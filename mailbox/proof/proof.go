@@ -116,7 +116,7 @@ func IsOf(e events.Event, form capabilities.ID) bool {
 }
 
 // MayShow reports whether a section may be shown in a proof of a form: it has events of that form alone, beside acknowledgements of
-// mail and the rule that the answer made or resumed, and no secret.
+// mail, the session that asked, and the rule or mandate that the answer made or resumed, and no secret.
 func MayShow(s *events.Section, form capabilities.ID) bool {
 	evs, err := s.Events()
 	if err != nil {
@@ -130,7 +130,15 @@ func MayShow(s *events.Section, form capabilities.ID) bool {
 			if e.Form == form {
 				continue
 			}
+		case *events.MandateGiven:
+			if e.Form == form {
+				continue
+			}
 		case *events.RulePaused:
+			if e.Form == form {
+				continue
+			}
+		case *events.CallerNamed:
 			if e.Form == form {
 				continue
 			}

@@ -308,6 +308,9 @@ func TestSharedSectionIsNotShown(t *testing.T) {
 		"an acknowledgement":         {&events.MessageDelivered{Items: []uint64{1}}, true},
 		"the rule that it made":      {&events.RuleAdded{Form: newNode(1).agent(names.call), Tool: "Bash"}, true},
 		"the rule of another form":   {&events.RuleAdded{Form: newNode(1).agent(names.other), Tool: "Bash"}, false},
+		"the mandate that it gave":   {&events.MandateGiven{Form: newNode(1).agent(names.call), Calls: 1}, true},
+		"that of another form":       {&events.MandateGiven{Form: newNode(1).agent(names.other), Calls: 1}, false},
+		"the session that asked":     {&events.CallerNamed{Form: newNode(1).agent(names.call)}, true},
 		"a name":                     {&events.NameBound{Name: "private"}, false},
 		"the answer of another form": {answered(newNode(1).agent(names.other), newNode(1).agent(names.host), mailbox.Once), false},
 	} {

@@ -168,6 +168,8 @@ func (r *Reading) matches(s *Standing) bool {
 	switch {
 	case c.Kind == events.CoversCall:
 		return c.Input == r.essence && c.Folder == r.call.Folder
+	case c.Kind == events.CoversTool:
+		return c.Folder == r.call.Folder
 	case c.Kind == events.CoversFile, c.Kind == events.CoversFiles:
 		return len(r.files) > 0 && !slices.ContainsFunc(r.files, func(file string) bool { return !coversFile(c, file) || s.Allow && !mayAllow(c, r.call.Tool, file) })
 	}
@@ -190,7 +192,7 @@ func (r *Reading) touches(s *Standing) bool {
 		return true
 	case s.Covers.Kind == events.CoversCommands:
 		return slices.ContainsFunc(r.commands, func(words []string) bool { return r.coversPart(s, words) })
-	case s.Covers.Kind == events.CoversCall:
+	case s.Covers.Kind == events.CoversCall, s.Covers.Kind == events.CoversTool:
 		return false
 	}
 	return slices.ContainsFunc(r.files, func(file string) bool { return coversFile(s.Covers, file) })

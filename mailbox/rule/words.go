@@ -28,6 +28,8 @@ func Words(c *events.Coverage) string {
 		return "any input for the file " + c.File + Where(c.Folder)
 	case events.CoversFiles:
 		return "any input for files " + c.Glob + " that are not hidden" + Where(c.Folder)
+	case events.CoversTool:
+		return "any input" + Where(c.Folder)
 	}
 	return fmt.Sprintf("%q, which this program does not know", string(c.Kind))
 }
@@ -63,10 +65,16 @@ func isShowable(text string) bool {
 
 // phrase describes a pattern in words.
 func phrase(p *events.CommandPattern) string {
-	said := strings.Join(p.Words, " ")
+	words := make([]string, len(p.Words))
+	for i, w := range p.Words {
+		if words[i] = w; !isBare(w) {
+			words[i] = strconv.Quote(w) // a word of several, or of none
+		}
+	}
+	said := strings.Join(words, " ")
 	if n := len(p.Words); n > 2 && (p.Words[n-2] == "push" || p.Words[n-2] == "fetch") {
 		preposition := map[string]string{"push": " to ", "fetch": " from "}[p.Words[n-2]]
-		said = strings.Join(p.Words[:n-1], " ") + preposition + p.Words[n-1]
+		said = strings.Join(words[:n-1], " ") + preposition + words[n-1]
 	}
 	if noun := noun(p.Operands); noun != "" {
 		said += ", " + noun

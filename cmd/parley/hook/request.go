@@ -178,7 +178,7 @@ func decide(ctx context.Context, agent Agent, call toolCall, o Options) Decision
 	case permission.Leased != nil:
 		return leasedTo(api.LeasedFile{Lease: *permission.Leased})
 	case permission.Decided:
-		return byRule(permission.Allowed)
+		return byRule(permission)
 	case permission.Unattended:
 		r.cancel(permission.Form, "nobody was there")
 		return away("nobody follows the inbox")
@@ -317,9 +317,12 @@ func (r *request) failed(ctx context.Context, err error) Decision {
 	return undecided("%s", terminal.Message(err))
 }
 
-// byRule returns the decision of a standing rule.
-func byRule(allowed bool) Decision {
-	if allowed {
+// byRule returns the decision of a standing rule or a mandate.
+func byRule(p view.Permitted) Decision {
+	if p.Allowed && !p.Mandate.IsZero() {
+		return Decision{Decided: true, Allowed: true, Reason: "within a mandate in Parley"}
+	}
+	if p.Allowed {
 		return Decision{Decided: true, Allowed: true, Reason: "always allowed, by a rule in Parley"}
 	}
 	return Decision{Decided: true, Reason: "never allowed, by a rule in Parley"}

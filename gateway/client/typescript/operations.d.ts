@@ -159,6 +159,7 @@ export interface Decision {
   digest: string;
   /** An ID: {ULID}@{node}. */
   form: string;
+  mandate?: MandateTerms;
   reason?: string;
   rule?: string;
   until?: string;
@@ -302,6 +303,11 @@ export interface GetAttentionRequest {
   as?: string;
 }
 
+export interface GetMandateResponse {
+  covered: Array<MandateCall>;
+  mandate: Mandate;
+}
+
 export interface GetQuotaRequest {
   agentId: string;
   as?: string;
@@ -406,6 +412,19 @@ export interface ListInvitationsResponse {
 
 export interface ListLeasesRequest {
   as?: string;
+}
+
+export interface ListMandatesRequest {
+  after?: string;
+  agent?: string;
+  all?: boolean;
+  as?: string;
+  limit?: number;
+}
+
+export interface ListMandatesResponse {
+  mandates: Array<Mandate>;
+  next?: string;
 }
 
 export interface ListMessagesRequest {
@@ -557,6 +576,13 @@ export interface MakeTopicRequest {
   as?: string;
   team?: string;
   topic: string;
+}
+
+export interface MandateRequest {
+  agent?: string;
+  as?: string;
+  /** An ID: {ULID}@{node}. */
+  mandate: string;
 }
 
 export interface MarkReadRequest {
@@ -793,6 +819,7 @@ export interface RespondFormRequest {
   as?: string;
   digest?: string;
   id?: Ref;
+  mandate?: MandateTerms;
   narrow?: Record<string, Facet>;
   number?: Ref;
   revision?: number;
@@ -1442,6 +1469,40 @@ export interface MadeResource {
   words: string;
 }
 
+export interface Mandate {
+  /** An ID: {ULID}@{node}. */
+  agent: string;
+  /** An ID: {ULID}@{node}. */
+  by: string;
+  calls: number;
+  end?: string;
+  /** A time in UTC, with milliseconds. */
+  ended?: string;
+  /** An ID: {ULID}@{node}. */
+  form: string;
+  /** A time in UTC, with milliseconds. */
+  given: string;
+  /** An ID: {ULID}@{node}. */
+  mandate: string;
+  /** An ID: {ULID}@{node}. */
+  session?: string;
+  sums?: Array<SpentSum>;
+  /** A time in UTC, with milliseconds. */
+  until?: string;
+  used: number;
+  words: Array<string>;
+}
+
+export interface MandateCall {
+  amounts?: Array<string>;
+  /** A time in UTC, with milliseconds. */
+  at: string;
+  folder?: string;
+  /** Any JSON. */
+  input: unknown;
+  tool: string;
+}
+
 export interface MessageCounts {
   all: number;
   done: number;
@@ -1561,6 +1622,8 @@ export interface Permitted {
   /** An ID: {ULID}@{node}. */
   form?: string;
   leased?: Lease;
+  /** An ID: {ULID}@{node}. */
+  mandate?: string;
   number: number;
   outcome?: Outcome;
   /** An ID: {ULID}@{node}. */
@@ -1709,6 +1772,14 @@ export interface Snapshot {
   updatedAt: string;
   user?: string;
   wrap?: Array<string>;
+}
+
+export interface SpentSum {
+  left: string;
+  member: string;
+  most: string;
+  spent: string;
+  tool: string;
 }
 
 export interface StandIns {
@@ -2002,6 +2073,31 @@ export interface Refusal {
   message: string;
 }
 
+export interface MandateRule {
+  command?: string;
+  files?: string;
+  folder?: string;
+  /** Any JSON. */
+  input?: unknown;
+  like?: boolean;
+  offer?: string;
+  read?: boolean;
+  tool?: string;
+}
+
+export interface MandateSum {
+  member: string;
+  most: string;
+  tool?: string;
+}
+
+export interface MandateTerms {
+  calls?: number;
+  rules: Array<MandateRule>;
+  sums?: Array<MandateSum>;
+  until?: string;
+}
+
 export interface Permission {
   folder?: string;
   input: string;
@@ -2035,6 +2131,7 @@ export interface Operations {
   describe_agent: { request: DescribeAgentRequest; response: Done };
   dismiss: { request: MessageRequest; response: Done };
   drop_peer: { request: DropPeerRequest; response: DroppedPeer };
+  end_mandate: { request: MandateRequest; response: Done };
   end_resource: { request: NameRequest; response: Done };
   end_schedule: { request: EndScheduleRequest; response: Done };
   end_team: { request: EndTeamRequest; response: Done };
@@ -2048,6 +2145,7 @@ export interface Operations {
   form: { request: FormRequest; response: Asked };
   forward_form: { request: ForwardFormRequest; response: Done };
   get_attention: { request: GetAttentionRequest; response: Attention };
+  get_mandate: { request: MandateRequest; response: GetMandateResponse };
   get_message: { request: MessageRequest; response: Envelope };
   get_quota: { request: GetQuotaRequest; response: AgentUse };
   grant_answer: { request: GrantAnswerRequest; response: AnswerRight };
@@ -2061,6 +2159,7 @@ export interface Operations {
   list_grants: { request: ListGrantsRequest; response: ListGrantsResponse };
   list_invitations: { request: ListInvitationsRequest; response: ListInvitationsResponse };
   list_leases: { request: ListLeasesRequest; response: Leases };
+  list_mandates: { request: ListMandatesRequest; response: ListMandatesResponse };
   list_messages: { request: ListMessagesRequest; response: Inbox };
   list_names: { request: ListNamesRequest; response: ListNamesResponse };
   list_nodes: { request: ListNodesRequest; response: ListNodesResponse };

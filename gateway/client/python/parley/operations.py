@@ -183,6 +183,7 @@ class _Decision(TypedDict):
 
 
 class Decision(_Decision, total=False):
+    mandate: MandateTerms
     reason: str
     rule: str
     until: str
@@ -328,6 +329,11 @@ class GetAttentionRequest(TypedDict):
     pass
 
 
+class GetMandateResponse(TypedDict):
+    covered: List[MandateCall]
+    mandate: Mandate
+
+
 class GetQuotaRequest(TypedDict):
     agentId: str
 
@@ -460,6 +466,21 @@ class ListInvitationsResponse(_ListInvitationsResponse, total=False):
 
 class ListLeasesRequest(TypedDict):
     pass
+
+
+class ListMandatesRequest(TypedDict, total=False):
+    after: str
+    agent: str
+    all: bool
+    limit: int
+
+
+class _ListMandatesResponse(TypedDict):
+    mandates: List[Mandate]
+
+
+class ListMandatesResponse(_ListMandatesResponse, total=False):
+    next: str
 
 
 class ListMessagesRequest(TypedDict, total=False):
@@ -627,6 +648,14 @@ class _MakeTopicRequest(TypedDict):
 
 class MakeTopicRequest(_MakeTopicRequest, total=False):
     team: str
+
+
+class _MandateRequest(TypedDict):
+    mandate: str  # An ID: {ULID}@{node}.
+
+
+class MandateRequest(_MandateRequest, total=False):
+    agent: str
 
 
 class MarkReadRequest(TypedDict, total=False):
@@ -888,6 +917,7 @@ class ResolveRequest(_ResolveRequest, total=False):
 class RespondFormRequest(TypedDict, total=False):
     digest: str
     id: Ref
+    mandate: MandateTerms
     narrow: Dict[str, Facet]
     number: Ref
     revision: int
@@ -1588,6 +1618,36 @@ class MadeResource(_MadeResource, total=False):
     tools: List[str]
 
 
+class _Mandate(TypedDict):
+    agent: str  # An ID: {ULID}@{node}.
+    by: str  # An ID: {ULID}@{node}.
+    calls: int
+    form: str  # An ID: {ULID}@{node}.
+    given: str  # A time in UTC, with milliseconds.
+    mandate: str  # An ID: {ULID}@{node}.
+    used: int
+    words: List[str]
+
+
+class Mandate(_Mandate, total=False):
+    end: str
+    ended: str  # A time in UTC, with milliseconds.
+    session: str  # An ID: {ULID}@{node}.
+    sums: List[SpentSum]
+    until: str  # A time in UTC, with milliseconds.
+
+
+class _MandateCall(TypedDict):
+    at: str  # A time in UTC, with milliseconds.
+    input: Any  # Any JSON.
+    tool: str
+
+
+class MandateCall(_MandateCall, total=False):
+    amounts: List[str]
+    folder: str
+
+
 class MessageCounts(TypedDict):
     all: int
     done: int
@@ -1714,6 +1774,7 @@ class _Permitted(TypedDict):
 class Permitted(_Permitted, total=False):
     form: str  # An ID: {ULID}@{node}.
     leased: Lease
+    mandate: str  # An ID: {ULID}@{node}.
     outcome: Outcome
     promise: str  # An ID: {ULID}@{node}.
     rule: str  # An ID: {ULID}@{node}.
@@ -1853,6 +1914,14 @@ class Snapshot(_Snapshot, total=False):
     topic: bool
     user: str
     wrap: List[str]
+
+
+class SpentSum(TypedDict):
+    left: str
+    member: str
+    most: str
+    spent: str
+    tool: str
 
 
 class _StandIns(TypedDict):
@@ -2181,6 +2250,36 @@ class Refusal(_Refusal, total=False):
     hint: str
 
 
+class MandateRule(TypedDict, total=False):
+    command: str
+    files: str
+    folder: str
+    input: Any  # Any JSON.
+    like: bool
+    offer: str
+    read: bool
+    tool: str
+
+
+class _MandateSum(TypedDict):
+    member: str
+    most: str
+
+
+class MandateSum(_MandateSum, total=False):
+    tool: str
+
+
+class _MandateTerms(TypedDict):
+    rules: List[MandateRule]
+
+
+class MandateTerms(_MandateTerms, total=False):
+    calls: int
+    sums: List[MandateSum]
+    until: str
+
+
 class _Permission(TypedDict):
     input: str
     tool: str
@@ -2217,6 +2316,7 @@ OPERATIONS: Dict[str, Tuple[Any, Any]] = {
     "describe_agent": (DescribeAgentRequest, Done),
     "dismiss": (MessageRequest, Done),
     "drop_peer": (DropPeerRequest, DroppedPeer),
+    "end_mandate": (MandateRequest, Done),
     "end_resource": (NameRequest, Done),
     "end_schedule": (EndScheduleRequest, Done),
     "end_team": (EndTeamRequest, Done),
@@ -2230,6 +2330,7 @@ OPERATIONS: Dict[str, Tuple[Any, Any]] = {
     "form": (FormRequest, Asked),
     "forward_form": (ForwardFormRequest, Done),
     "get_attention": (GetAttentionRequest, Attention),
+    "get_mandate": (MandateRequest, GetMandateResponse),
     "get_message": (MessageRequest, Envelope),
     "get_quota": (GetQuotaRequest, AgentUse),
     "grant_answer": (GrantAnswerRequest, AnswerRight),
@@ -2243,6 +2344,7 @@ OPERATIONS: Dict[str, Tuple[Any, Any]] = {
     "list_grants": (ListGrantsRequest, ListGrantsResponse),
     "list_invitations": (ListInvitationsRequest, ListInvitationsResponse),
     "list_leases": (ListLeasesRequest, Leases),
+    "list_mandates": (ListMandatesRequest, ListMandatesResponse),
     "list_messages": (ListMessagesRequest, Inbox),
     "list_names": (ListNamesRequest, ListNamesResponse),
     "list_nodes": (ListNodesRequest, ListNodesResponse),
@@ -2323,12 +2425,14 @@ LOOKS = frozenset(
         "fetch_file",
         "follow_messages",
         "get_attention",
+        "get_mandate",
         "get_message",
         "get_quota",
         "list_archive",
         "list_grants",
         "list_invitations",
         "list_leases",
+        "list_mandates",
         "list_messages",
         "list_names",
         "list_nodes",

@@ -13,11 +13,12 @@ const calls = {
   end: (agent, rule) => ['remove_rule', { agent, rule }],
   pause: (agent, rule) => ['pause_rule', { agent, rule }],
   resume: (agent, rule) => ['pause_rule', { agent, rule, resume: true }],
+  mandate: (agent, mandate) => ['end_mandate', { agent, mandate }],
   limit: (agent, rule, panel) => ['limit_rule', { agent, rule, until: after(panel) }],
   away: (agent, _, panel) => ['set_away', { as: agent, until: after(panel), to: panel.querySelector('input').value.trim() }],
   back: (agent) => ['set_away', { as: agent }],
 };
-const said = { stop: 'Stopped', revoke: 'Revoked', remove: 'The name is removed', end: 'The rule is removed', limit: 'The rule has an end', pause: 'The rule is paused: its calls are asked about', resume: 'The rule decides again', away: 'The absence is set', back: 'The absence has ended', attention: 'Set' };
+const said = { stop: 'Stopped', revoke: 'Revoked', remove: 'The name is removed', end: 'The rule is removed', mandate: 'The mandate has ended', limit: 'The rule has an end', pause: 'The rule is paused: its calls are asked about', resume: 'The rule decides again', away: 'The absence is set', back: 'The absence has ended', attention: 'Set' };
 const after = (panel) => new Date(Date.now() + parseInt(panel.querySelector('select').value, 10) * 3_600_000).toISOString();
 const pause = 1000; // between two updates
 const pauseOfOutput = 250;
