@@ -40,7 +40,7 @@ func TestPageShowsWhatIsLeftOfMandates(t *testing.T) {
 	if _, _, access := h.get("/access", "text/html"); !strings.Contains(access, "1 mandate lasts.") || !strings.Contains(access, "3 of 5 calls left") {
 		t.Errorf("all access:\n%s", access)
 	}
-	if status, _ := h.postForm("/agents/fae?tab=rules", url.Values{"mandate": {paid.Mandate.String()}}); status != 303 {
+	if status, _, _ := h.postForm("/agents/fae?tab=rules", url.Values{"mandate": {paid.Mandate.String()}}); status != 303 {
 		t.Fatalf("status %d", status)
 	}
 	if _, _, rules := h.get("/agents/fae?tab=rules", "text/html"); !strings.Contains(rules, "Ended: revoked") || strings.Contains(rules, `name="mandate"`) {
