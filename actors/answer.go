@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"parley"
@@ -57,10 +58,21 @@ func settle(a *Agent, ctx context.Context, r relay[settlement]) (view.Outcome, e
 
 func trySettle(a *Agent, ctx context.Context, r relay[settlement]) (view.Outcome, error) {
 	s, err := callRelay(ctx, a, r)
-	if err != nil || s.remote == nil {
-		return s.outcome, nameVoters(ctx, a, err)
+	return s.finish(ctx, a, err)
+}
+
+// finish returns the outcome for the agent that settles, with its names. It waits for the home of a form on another node.
+func (s settlement) finish(ctx context.Context, a *Agent, err error) (view.Outcome, error) {
+	if err != nil {
+		return view.Outcome{}, nameVoters(ctx, a, err)
 	}
-	return s.remote.send(ctx, a)
+	o := s.outcome
+	if s.remote != nil {
+		if o, err = s.remote.send(ctx, a); err != nil {
+			return o, err
+		}
+	}
+	return o, nameInVotes(ctx, a, o.Votes)
 }
 
 // turn waits for the result of what an agent said to a form: the form's end, or the home's word on an answer.
@@ -179,10 +191,11 @@ type settleForm struct {
 }
 
 func (m *settleForm) handle(b *mailboxActor) {
+	stood := standingVotes(b, m.command.Form)
 	_, err := b.decide(m.command)
 	var outcome view.Outcome
 	if err == nil {
-		outcome, err = settledOutcome(b, m.command.Form, m.by)
+		outcome, err = settledOutcome(b, m.command.Form, m.by, stood)
 	}
 	m.reply.release(b, settlement{outcome: outcome}, err)
 }
@@ -190,11 +203,11 @@ func (m *settleForm) handle(b *mailboxActor) {
 func (m *settleForm) fail(err error) { m.reply.fail(err) }
 
 // settledOutcome returns the outcome to the agent that settled the form: with its own values, and without the home's names.
-// For a form that is open, it is the agent's vote.
-func settledOutcome(b *mailboxActor, form, by capabilities.ID) (view.Outcome, error) {
+// For a form that is open, it is the agent's vote, after those that stood before.
+func settledOutcome(b *mailboxActor, form, by capabilities.ID, stood []events.VoteCast) (view.Outcome, error) {
 	outcome, err := queryOutcome{form, by == b.reg.id}.handle(b)
 	if err == nil && outcome.Status == view.StatusOpen {
-		return votedOutcome(b, form, by)
+		return votedOutcome(b, form, by, stood)
 	}
 	if err == nil && by != b.reg.id {
 		outcome.ByName = "SELF"
@@ -202,24 +215,43 @@ func settledOutcome(b *mailboxActor, form, by capabilities.ID) (view.Outcome, er
 	return outcome, err
 }
 
-// votedOutcome returns the vote of an agent as its outcome, without the names of this mailbox's agent for others.
-func votedOutcome(b *mailboxActor, form, by capabilities.ID) (view.Outcome, error) {
+// standingVotes returns the votes that stand on a form that is in memory; nothing changes them.
+func standingVotes(b *mailboxActor, form capabilities.ID) []events.VoteCast {
+	m, err := b.formOf(form)
+	if err != nil {
+		return nil // what is done with the form says why
+	}
+	return m.Form.Votes().Standing
+}
+
+// votedOutcome returns the vote of an agent as its outcome, without the names of this mailbox's agent for others. It says whose vote
+// of those that stood before it has replaced.
+func votedOutcome(b *mailboxActor, form, by capabilities.ID, stood []events.VoteCast) (view.Outcome, error) {
 	m, err := b.formOf(form)
 	if err != nil {
 		return view.Outcome{}, err
 	}
 	f := m.Form
 	o := view.Outcome{Status: view.StatusVoted, Form: f.ID, Promise: f.Promise, By: by, ByName: "SELF", Votes: b.viewer().votes(f)}
-	if v := f.Votes().Of(by); v != nil {
+	v := f.Votes().Of(by)
+	if v != nil {
 		o.At, o.Note = v.Date, v.Note
 	}
 	if o.Votes != nil {
-		o.Votes.Waiting, o.Votes.Own = nil, view.VoteStands
+		if i := slices.IndexFunc(stood, func(w events.VoteCast) bool { return v != nil && w.Principal == v.Principal && w != *v }); i >= 0 {
+			o.Votes.Replaced = &view.Party{ID: stood[i].By}
+		}
+		if o.Votes.Own = view.VoteStands; by != b.state.Profile.Host {
+			o.Votes.Waiting = nil // they are for the asker and its host
+		}
 		if !f.IsOpen() {
 			o.Votes.Own = view.VoteCounted
 		}
 		for i := range o.Votes.Cast {
 			o.Votes.Cast[i].ByName = ""
+		}
+		for i := range o.Votes.Waiting {
+			o.Votes.Waiting[i].Name = ""
 		}
 	}
 	return o, nil
@@ -230,6 +262,7 @@ func votedOutcome(b *mailboxActor, form, by capabilities.ID) (view.Outcome, erro
 type querySettled struct {
 	settle mailbox.SettleForm
 	counts bool
+	stood  []events.VoteCast // the votes on the agent's copy before it
 }
 
 func (m querySettled) handle(b *mailboxActor) (view.Outcome, error) {
@@ -238,9 +271,9 @@ func (m querySettled) handle(b *mailboxActor) (view.Outcome, error) {
 	case err != nil || !m.counts && !f.Form.Took(m.settle):
 		return view.Outcome{}, err
 	case m.settle.Reason != events.Withdrawn && f.Form.EndedBy(m.settle.Answer):
-		return settledOutcome(b, m.settle.Form, b.reg.id)
+		return settledOutcome(b, m.settle.Form, b.reg.id, m.stood)
 	}
-	return votedOutcome(b, m.settle.Form, b.reg.id)
+	return votedOutcome(b, m.settle.Form, b.reg.id, m.stood)
 }
 
 // Withdraw takes back the agent's vote on a form that is open. It reports whether the withdrawal is queued: then it is
@@ -293,6 +326,7 @@ type remoteSettlement struct {
 	settle mailbox.SettleForm
 	key    formKey
 	number uint64
+	stood  []events.VoteCast
 
 	agent *Agent      // that settles
 	peer  *peers.Peer // the home's node
@@ -304,7 +338,7 @@ func newRemoteSettlement(b *mailboxActor, home capabilities.ID, c mailbox.Settle
 	if err != nil {
 		return nil, err
 	}
-	return &remoteSettlement{settle: c, key: formKey{b.reg.id, c.Form}, number: m.Number, peer: b.node.peers.Peer(home.Node)}, nil
+	return &remoteSettlement{settle: c, key: formKey{b.reg.id, c.Form}, number: m.Number, stood: m.Form.Votes().Standing, peer: b.node.peers.Peer(home.Node)}, nil
 }
 
 // send records the settlement in the agent's log, from where it goes to its home. It waits up to homePatience for the
@@ -339,7 +373,7 @@ func (w *remoteSettlement) hasEnded(o view.Outcome) bool {
 }
 
 func (w *remoteSettlement) query(ctx context.Context, counts bool) (view.Outcome, error) {
-	return call(ctx, w.agent, querySettled{w.settle, counts})
+	return call(ctx, w.agent, querySettled{w.settle, counts, w.stood})
 }
 
 // queueAnswer records a settlement in the agent's log, from where it is sent to its home.

@@ -253,7 +253,9 @@ func (a *Agent) decideGroup(ctx context.Context, key string, home capabilities.I
 	for n, i := range group {
 		if results[i].Err = err; err == nil {
 			results[i] = settled[n]
-			results[i].Err = nameVoters(ctx, a, results[i].Err)
+			if results[i].Err = nameVoters(ctx, a, results[i].Err); results[i].Err == nil {
+				results[i].Err = nameInVotes(ctx, a, results[i].Outcome.Votes)
+			}
 		}
 	}
 }
@@ -277,6 +279,7 @@ func decided(d parley.Decision, by capabilities.ID, key string) mailbox.Reply {
 			terms = string(text)
 		}
 		for _, part := range []string{by.String(), key, d.Form.String(), d.Digest, d.Decision, d.Reason, d.Rule, d.Until, terms} {
+			part = capabilities.Normal(part)
 			fmt.Fprintf(h, "%d:%s", len(part), part)
 		}
 		r.Settlement.Node = by.Node
@@ -352,7 +355,10 @@ type settleTogether struct {
 
 func (m *settleTogether) handle(b *mailboxActor) {
 	now := b.node.now()
-	refused := make([]error, len(m.commands))
+	refused, stood := make([]error, len(m.commands)), make([][]events.VoteCast, len(m.commands))
+	for n := range m.commands {
+		stood[n] = standingVotes(b, m.commands[n].Form)
+	}
 	evs, err := recalled(b.old, func() (evs []events.Event, err error) {
 		evs, refused = b.state.SettleEach(m.commands, now, b.node.newID)
 		for _, err := range refused {
@@ -372,7 +378,7 @@ func (m *settleTogether) handle(b *mailboxActor) {
 	}
 	for n, i := range m.rows {
 		if m.results[i].Err = refused[n]; refused[n] == nil {
-			m.results[i].Outcome, m.results[i].Err = settledOutcome(b, m.commands[n].Form, m.by)
+			m.results[i].Outcome, m.results[i].Err = settledOutcome(b, m.commands[n].Form, m.by, stood[n])
 		}
 	}
 	m.reply.release(b, m.results, nil)

@@ -317,7 +317,7 @@ func (v *viewer) votes(f *mailbox.Form) *view.Votes {
 		return nil
 	}
 	all := &view.Votes{Need: f.Route.Need, Have: uint32(f.Votes().Most()), Veto: !f.Route.NoVeto, NoSelf: f.Route.NoSelf, Own: v.ownVote(f)}
-	if f.Answered != nil {
+	if f.Answered != nil && (f.Kind != events.Approval || !mailbox.IsDenied(f.Answered.Values)) {
 		all.Have = min(all.Have+1, all.Need)
 	}
 	for i, w := range slices.Concat(f.Votes().Standing, f.Votes().Void) {

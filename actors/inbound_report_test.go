@@ -235,6 +235,47 @@ func TestPeerSaysWhatLocalAgentsDid(t *testing.T) {
 	v.checkResponsive()
 }
 
+// TestPeerSaysWhomAMessageDidNotReach has a group of another node say that a message of the victim's host did not reach agents. Of those of
+// the victim it is believed that are archived, or whose reference the node has no more.
+func TestPeerSaysWhomAMessageDidNotReach(t *testing.T) {
+	t.Parallel()
+	v := newHostileHarness(t)
+	archived := guest(t, v.victim, "archived")
+	if err := v.victim.Host().Agents().Archive(t.Context(), archived); err != nil {
+		t.Fatal(err)
+	}
+	sent, err := v.victim.Host().Send(t.Context(), "hostile", "the news")
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitEvent[*events.MessagePosted](v.hostileNode)
+	v.waitIdle()
+	missing, own := capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}, v.newID()
+	report := func(agents ...capabilities.ID) []events.Event {
+		var all []events.Event
+		for _, id := range agents {
+			all = append(all, &events.MessageUnreached{Message: sent.Message, By: v.host, Agent: id, Why: "AGENT_ARCHIVED: the agent is archived", Date: 1})
+		}
+		return all
+	}
+	v.checkNoEvents(func() {
+		v.wantAccepted(v.deliver(events.OutboxUnreached, v.victim.host, report(v.worker.id, v.fae.id, v.victim.host, missing)...))
+	})
+	v.wantAccepted(v.deliver(events.OutboxUnreached, v.victim.host, report(v.fae.id, archived.id, v.formerlyGranted.id, own)...))
+	m, err := v.victim.Host().Message(t.Context(), capabilities.FormID(sent.Message))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[capabilities.ID]bool{}
+	for _, u := range m.Unreached {
+		said[u.ID] = true
+	}
+	if len(said) != 3 || !said[archived.id] || !said[v.formerlyGranted.id] || !said[own] {
+		t.Errorf("it is said not to have reached %+v", m.Unreached)
+	}
+	v.checkResponsive()
+}
+
 // received returns a form as fae has it.
 func (v *hostileHarness) received(form capabilities.ID) view.Message {
 	v.Helper()

@@ -607,7 +607,7 @@ func (v *viewer) outcome(f *mailbox.Form, reveal bool) (view.Outcome, error) {
 	if o.Allowed = v.state.Allows(f); f.From == v.state.ID {
 		o.Digest = f.Digest()
 	}
-	if a.Withheld || v.absent != nil {
+	if a.Withheld && a.Values.IsNull() || v.absent != nil {
 		return o, v.absent
 	}
 	o.Values = a.Values
@@ -619,7 +619,9 @@ func (v *viewer) outcome(f *mailbox.Form, reveal bool) (view.Outcome, error) {
 		}
 	}
 	for _, field := range f.Fields {
-		o.Order = append(o.Order, field.Name)
+		if record, _ := a.Values.AsRecord(); !a.Withheld || !record[field.Name].IsNull() {
+			o.Order = append(o.Order, field.Name)
+		}
 	}
 	if !reveal || f.From != v.state.ID {
 		return o, nil

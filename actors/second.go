@@ -62,6 +62,35 @@ func personNames(ctx context.Context, a *Agent, ids ...capabilities.ID) (map[cap
 	})
 }
 
+// nameInVotes sets the names in the outcome of a vote of an agent: those that the person who acts as it has for others. It does nothing
+// for any other outcome.
+func nameInVotes(ctx context.Context, a *Agent, v *view.Votes) error {
+	if v == nil {
+		return nil
+	}
+	var all []*view.Party
+	for i := range v.Waiting {
+		all = append(all, &v.Waiting[i])
+	}
+	if v.Replaced != nil {
+		all = append(all, v.Replaced)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	ids := make([]capabilities.ID, len(all))
+	for i, p := range all {
+		ids[i] = p.ID
+	}
+	names, err := personNames(ctx, a, ids...)
+	for _, p := range all {
+		if p.Name = names[p.ID]; p.ID == a.id {
+			p.Name = "SELF"
+		}
+	}
+	return err
+}
+
 // isSecondVote reports whether an error refuses a second vote of one person.
 func isSecondVote(err error) bool {
 	return err != nil && parley.AsError(err).Fields[mailbox.SecondVote] != ""

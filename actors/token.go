@@ -468,7 +468,7 @@ func (m answerByRight) handle(b *mailboxActor, reply replyTo[settlement]) {
 		used, err = b.decide(m.use)
 	}
 	if f, found := b.formOf(settle.Form); err == nil && len(used) == 0 && found == nil && f.Form.Votes().Of(b.reg.id) != nil {
-		outcome, err := votedOutcome(b, settle.Form, b.reg.id)
+		outcome, err := votedOutcome(b, settle.Form, b.reg.id, nil)
 		reply.release(b, settlement{outcome: outcome}, err)
 		return
 	}

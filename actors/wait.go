@@ -388,15 +388,11 @@ func outcomeWaiter(a *Agent, ended func(view.Outcome, error)) *outcomes {
 // Done must not block.
 func (as Async) Answer(ctx context.Context, ref capabilities.FormRef, ans parley.Answer, done func(view.Outcome, error)) {
 	beginRelay(as.agent, answerForm{replyOf(as.agent, ref, ans)}, func(s settlement, err error) {
-		finish := func() { done(s.remote.send(ctx, as.agent)) }
-		switch {
-		case isSecondVote(err):
-			finish = func() { done(view.Outcome{}, nameVoters(ctx, as.agent, err)) }
-		case err != nil || s.remote == nil:
+		if !isSecondVote(err) && (err != nil || s.remote == nil && s.outcome.Votes == nil) {
 			done(s.outcome, err)
 			return
 		}
-		if !as.agent.node.run(finish) {
+		if !as.agent.node.run(func() { done(s.finish(ctx, as.agent, err)) }) {
 			done(view.Outcome{}, errClosing())
 		}
 	})

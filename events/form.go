@@ -163,7 +163,7 @@ type Origin struct {
 }
 
 // FormAnswered settles a form with values. By is the answerer, and Date the time when the home settled it. For a holder
-// that did not answer, the event is Withheld: it has no values.
+// that did not answer, the event is Withheld: it has no values, or of a call that several decide the decision alone.
 type FormAnswered struct {
 	Form     capabilities.ID      `json:"form"`
 	By       capabilities.ID      `json:"by"`

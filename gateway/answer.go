@@ -3,12 +3,13 @@ package gateway
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"fmt"
+	"encoding/json"
 	"html/template"
 	"net/http"
 	"strings"
 
 	"parley"
+	"parley/actors/view"
 	"parley/gateway/api"
 	"parley/gateway/bridge"
 	"parley/gateway/httpd"
@@ -72,9 +73,10 @@ func (s *Server) askAnswer(w http.ResponseWriter, r *http.Request, secret, outco
 // takeAnswer answers a form by a right. It writes a page, or JSON for the script that shows notifications.
 func (s *Server) takeAnswer(w http.ResponseWriter, r *http.Request, with api.AnswerWithRequest, label string) {
 	isProgram := r.Header.Get("Accept") == "application/json"
+	var o view.Outcome
 	err := s.presses.allow(digestOf(with.Secret), "uses of this link")
 	if err == nil {
-		_, err = s.backend.AnswerWith(r.Context(), with)
+		o, err = s.backend.AnswerWith(r.Context(), with)
 	}
 	if err != nil {
 		s.monitor.Failed(r.Context(), "answer_with", err)
@@ -84,12 +86,21 @@ func (s *Server) takeAnswer(w http.ResponseWriter, r *http.Request, with api.Ans
 		httpd.Refuse(w, err, 0)
 	case isProgram:
 		w.Header()["Content-Type"] = jsonType
-		_, _ = fmt.Fprintf(w, "{\"answered\":%q}\n", with.Outcome) // the error is that of a client that has gone away
+		title, text := bridge.Pressed(label, o)
+		_ = json.NewEncoder(w).Encode(pressed{with.Outcome, title, text}) // the error is that of a client that has gone away
 	case err != nil:
 		showAnswer(w, api.HTTPStatus(parley.CodeOf(err)), bridge.LinkPage{Title: "Not answered", Text: parley.AsError(err).Message})
 	default:
-		showAnswer(w, http.StatusOK, bridge.LinkPage{Title: "Answered: " + label})
+		title, text := bridge.Pressed(label, o)
+		showAnswer(w, http.StatusOK, bridge.LinkPage{Title: title, Text: text})
 	}
+}
+
+// pressed is what the script that shows notifications is told of an answer.
+type pressed struct {
+	Answered string `json:"answered"` // the outcome
+	Title    string `json:"title"`
+	Text     string `json:"text,omitempty"`
 }
 
 // digestOf returns what stands for the secret of a link where its uses are counted.

@@ -20,6 +20,9 @@ type mailPlace struct {
 	t *testing.T
 }
 
+// Keeps implements bridgetest.Keeper.
+func (mailPlace) Keeps() {}
+
 // Told implements bridgetest.Place. Mail with the same ID is the same.
 func (m mailPlace) Told(form string) (told []bridgetest.Telling) {
 	seen := map[string]bool{}

@@ -421,6 +421,12 @@ func EndOfRule(answer capabilities.Value) (end capabilities.Time) {
 	return end
 }
 
+// IsDenied reports whether the answer to an approval denies its call.
+func IsDenied(answer capabilities.Value) bool {
+	decision, _ := ReadDecision(answer)
+	return decision == Deny || decision == Never
+}
+
 // ReadDecision reads the answer to an approval. It does not tell whether the call is allowed: State.ApprovalResult
 // does.
 func ReadDecision(answer capabilities.Value) (decision, reason string) {

@@ -345,7 +345,7 @@ func (f *Form) outcomeFor(holder capabilities.ID) Command {
 	}
 	a := *f.Answered
 	if a.By != holder {
-		a.Values, a.Grants, a.Withheld, a.Answer = capabilities.Null(), nil, true, capabilities.ID{}
+		a.Values, a.Grants, a.Withheld, a.Answer = f.sharedDecision(&a), nil, true, capabilities.ID{}
 	}
 	return RecordOutcome{Form: a.Form, Answered: &a}
 }

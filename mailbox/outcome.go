@@ -95,7 +95,7 @@ func (c RemoteOutcome) checkEnd(receiver capabilities.ID) error {
 	switch a, e := c.Answered, c.Cancelled; {
 	case a != nil:
 		mine := a.By == receiver
-		wrong = a.By.IsZero() || a.Withheld == mine || !mine && (!a.Answer.IsZero() || !a.Values.IsNull() || len(a.Grants) > 0)
+		wrong = a.By.IsZero() || a.Withheld == mine || !mine && (!a.Answer.IsZero() || !isShared(a.Values) || len(a.Grants) > 0)
 	case e != nil && e.Reason == events.Declined:
 		wrong = e.By.IsZero() || e.By != receiver && !e.Answer.IsZero()
 	case e != nil && e.Reason == events.Expired:
@@ -175,6 +175,22 @@ func checkAnswerGrants(s *State, a *events.FormAnswered) error {
 	return nil
 }
 
+// sharedDecision returns what of an answer those learn who did not give it: of a call that several decide, whether it was allowed. Else
+// who has voted could not know whether that was followed.
+func (f *Form) sharedDecision(a *events.FormAnswered) capabilities.Value {
+	decision, _ := ReadDecision(a.Values)
+	if f.Kind != events.Approval || vote.Needs(f.Route) == 1 || decision == "" {
+		return capabilities.Null()
+	}
+	return capabilities.Record(map[string]capabilities.Value{decisionField: capabilities.String(decision)})
+}
+
+// isShared reports whether a value is what sharedDecision may return.
+func isShared(v capabilities.Value) bool {
+	decision, _ := ReadDecision(v)
+	return v.IsNull() || (decision == Once || decision == Deny) && v.Equal(capabilities.Record(map[string]capabilities.Value{decisionField: capabilities.String(decision)}))
+}
+
 // checkAnswered checks an answer by the rules of outcomeFor: only the answerer receives the values.
 func (f *Form) checkAnswered(a *events.FormAnswered, holder capabilities.ID) error {
 	mine := a.By == holder
@@ -182,7 +198,7 @@ func (f *Form) checkAnswered(a *events.FormAnswered, holder capabilities.ID) err
 		return mismatchedOutcome(f)
 	}
 	if !mine {
-		if !a.Values.IsNull() || len(a.Grants) > 0 {
+		if !a.Values.Equal(f.sharedDecision(a)) || len(a.Grants) > 0 {
 			return mismatchedOutcome(f)
 		}
 		return nil
@@ -269,7 +285,7 @@ func (f *Form) Counted(by capabilities.ID) bool {
 		return false
 	case f.Ended != nil:
 		return vote.Denies(v.Outcome)
-	case f.Kind == events.Approval && !f.Answered.Withheld:
+	case f.Kind == events.Approval:
 		decision, _ := ReadDecision(f.Answered.Values)
 		return v.Outcome == events.VoteOutcome(decision)
 	}

@@ -183,6 +183,41 @@ func TestHostileRecipients(t *testing.T) {
 	v.CheckReplay()
 }
 
+// TestGroupOfAPeerSaysWhomItReached has a group of another node pass a message on to two agents of the sender's node, of which one is
+// archived. What it says of them is so if their own logs have no copy, and why.
+func TestGroupOfAPeerSaysWhomItReached(t *testing.T) {
+	t.Parallel()
+	v := mailboxtest.New(t)
+	for _, name := range []string{"host@A", "fae@A", "bob@A", "host@B"} {
+		v.Add(name)
+	}
+	v.NameAgents()
+	v.Introduce("host@A", "host@B")
+	v.Must("host@A", mailbox.PostMessage{To: "B", Post: parley.Post{Text: "know @fae and @bob"}})
+	v.Deliver(false)
+	for _, name := range []string{"fae", "bob"} {
+		v.Must("host@B", mailbox.SetMember{Agent: "@mail/0/" + name, In: true})
+	}
+	v.Deliver(false)
+	v.Must("bob@A", mailbox.ArchiveAgent{By: v.States["host@A"].ID})
+	v.OnRefusal = func(_, _, _ string) {}
+	v.Must("host@A", mailbox.PostMessage{To: "B", Post: parley.Post{Text: "the news"}})
+	v.Deliver(false)
+	all := v.Messages("host@A")
+	m := all[len(all)-1]
+	if len(m.Unreached) != 1 || m.Unreached[0].Agent != v.States["bob@A"].ID {
+		t.Errorf("it is said not to have reached %+v", m.Unreached)
+	}
+	v.Must("fae@A", mailbox.ArchiveAgent{By: v.States["host@A"].ID})
+	for name, want := range map[string]bool{"fae@A": false, "bob@A": true} {
+		e := &events.MessageUnreached{Message: m.ID(), By: v.States["host@B"].ID, Agent: v.States[name].ID}
+		if got, err := v.States[name].Confirms(mailbox.Report{Agent: e.Agent, Event: e}); err != nil || got != want {
+			t.Errorf("%s was not reached: %v, %v", name, got, err)
+		}
+	}
+	v.CheckReplay()
+}
+
 // TestGroupsShareIsItsAuthors fills what one author may have in a member's mailbox, by way of a group. Another author still reaches the
 // member through it.
 func TestGroupsShareIsItsAuthors(t *testing.T) {

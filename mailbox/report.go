@@ -17,7 +17,8 @@ import (
 // What a node says of agents of a third node cannot be looked up here. It is the asker's word.
 
 // Report is what a delivery of another node says that an agent of this node did with a form. Event is the deed:
-// FormAnswered, FormCancelled, VoteCast, VoteWithdrawn and FormForwarded, or FormRequested for an agent that was asked.
+// FormAnswered, FormCancelled, VoteCast, VoteWithdrawn and FormForwarded, or FormRequested for an agent that was asked. It is
+// MessageUnreached for an agent that a message of the receiver is said not to have reached.
 type Report struct {
 	Agent capabilities.ID
 	Event events.Event
@@ -100,6 +101,12 @@ func reports(c Command, receiver capabilities.ID, standing []events.VoteCast) (a
 		case c.Cancelled != nil && !c.Cancelled.By.IsZero():
 			all = append(all, Report{c.Cancelled.By, c.Cancelled})
 		}
+	case RemoteUnreached:
+		for i := range c.Agents {
+			e := c.Agents[i]
+			e.Message, e.By = c.Message, c.By
+			all = append(all, Report{e.Agent, &e})
+		}
 	case RemoteVotes:
 		for i := range c.Votes {
 			all = append(all, Report{c.Votes[i].By, &c.Votes[i]})
@@ -146,6 +153,10 @@ func unconfirmed(c Command, r Report) (Command, error) {
 		votes := c.(RemoteVotes)
 		votes.Kept = append(slices.Clip(votes.Kept), e.By)
 		return votes, nil
+	case *events.MessageUnreached:
+		missed := c.(RemoteUnreached)
+		missed.Agents = slices.DeleteFunc(slices.Clone(missed.Agents), func(u events.MessageUnreached) bool { return u.Agent == e.Agent })
+		return missed, nil
 	}
 	return c, nil
 }
@@ -161,8 +172,11 @@ func (c RemoteOutcome) endedByAsker(at capabilities.Time) RemoteOutcome {
 
 // Confirms reports whether the agent's log has what is reported of the agent. It fails with Absent.
 func (s *State) Confirms(r Report) (bool, error) {
-	if e, ok := r.Event.(*events.FormForwarded); ok {
+	switch e := r.Event.(type) {
+	case *events.FormForwarded:
 		return s.HasForwarded(e.Form, e.To)
+	case *events.MessageUnreached:
+		return s.isUnreached(e)
 	}
 	m, err := s.Mail.FindFormID(reportedForm(r.Event))
 	switch parley.CodeOf(err) {
@@ -177,7 +191,7 @@ func (s *State) Confirms(r Report) (bool, error) {
 	case *events.FormRequested:
 		return true, nil
 	case *events.FormAnswered:
-		return f.Answered != nil && f.Answered.By == s.ID || f.hasSaid(func(q events.AnswerQueued) bool { return q.Reason == "" && f.isPresent(q) && answers(q, e) }), nil
+		return f.Answered != nil && f.Answered.By == s.ID && (e.Values.IsNull() || !e.Withheld || e.Values.Equal(f.sharedDecision(f.Answered))) || f.hasSaid(func(q events.AnswerQueued) bool { return q.Reason == "" && f.isPresent(q) && f.answers(q, e) }), nil
 	case *events.FormCancelled:
 		declined := func(q events.AnswerQueued) bool {
 			return q.Reason == events.Declined && f.isPresent(q) && q.Note == e.Note && (e.Answer.IsZero() || q.Answer == e.Answer)
@@ -226,10 +240,10 @@ func (f *Form) hasSaid(such func(events.AnswerQueued) bool) bool {
 // and changes no question that was answered. So an answer to an earlier question is never what ended the form.
 func (f *Form) isPresent(q events.AnswerQueued) bool { return max(q.Revision, 1) == f.Revision() }
 
-// answers reports whether an answer is the reported one. One that is withheld has no values.
-func answers(q events.AnswerQueued, e *events.FormAnswered) bool {
+// answers reports whether an answer is the reported one. Of one that is withheld, the decision alone may be told.
+func (f *Form) answers(q events.AnswerQueued, e *events.FormAnswered) bool {
 	if e.Withheld {
-		return true
+		return e.Values.IsNull() || e.Values.Equal(f.sharedDecision(&events.FormAnswered{Values: q.Values}))
 	}
 	said, _ := q.Values.Map(maskSealed) // maskSealed returns no error, so Map does not
 	told, _ := e.Values.Map(maskSealed)

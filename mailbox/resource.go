@@ -72,9 +72,10 @@ func (r *Resource) Made() *events.ResourceMade { return r.made }
 
 // FindUse returns a use by its ID, or else the newest of a holder by its key. It is nil if there is none any more.
 func (r *Resource) FindUse(use, by capabilities.ID, key string) *ResourceUse {
+	key = capabilities.Normal(key)
 	for i := range slices.Backward(r.uses) {
 		b := r.uses[i].Begun
-		if b.By == by && (b.Use == use || key != "" && b.Key == key) {
+		if b.By == by && (b.Use == use || key != "" && capabilities.Normal(b.Key) == key) {
 			return &r.uses[i]
 		}
 	}

@@ -320,8 +320,9 @@ func TestAKeyIsOneUse(t *testing.T) {
 	if _, err := w.decide(mailbox.MintCapability{Grant: g}); err != nil {
 		t.Fatal(err)
 	}
-	c := mailbox.BeginUse{Use: w.id(), By: w.agents[0], Grant: g.ID, Words: "read a", Digest: []byte{1}, Key: "k"}
+	c := mailbox.BeginUse{Use: w.id(), By: w.agents[0], Grant: g.ID, Words: "read a", Digest: []byte{1}}
 	for i := range 3 {
+		c.Key = []string{"caf\u00e9", "cafe\u0301", "caf\u00e9"}[i]
 		if evs, err := w.decide(c); err != nil || len(evs) > 0 != (i == 0) {
 			t.Fatalf("call %d: %v, %v", i, evs, err)
 		}

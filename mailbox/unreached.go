@@ -149,7 +149,24 @@ func (c RemoteUnreached) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 		}
 		e.Why, e.Date = parley.Shown(e.Why, maxRefused), clampDate(e.Date, now)
 	}
-	return c.RecordUnreached.decide(s, now, ids)
+	own, err := s.confirmOwn(c, nil)
+	if err != nil {
+		return nil, err
+	}
+	return own.(RemoteUnreached).RecordUnreached.decide(s, now, ids)
+}
+
+// isUnreached reports whether a message of another agent cannot have reached this one by a group of another node: the log has no copy of
+// it, and has why the group's node can bring none. The agent is archived, or a reference to it that was given to that node was revoked.
+// It fails with Absent.
+func (s *State) isUnreached(e *events.MessageUnreached) (bool, error) {
+	has, err := s.Mail.Index.Has(passedID(e.Message, s.ID, e.By.Node))
+	if err != nil || has {
+		return false, err
+	}
+	return s.Profile.Archived || s.Grants.minted.Any(func(g capabilities.Grant) bool {
+		return g.Revoked != 0 && g.To.Node == e.By.Node
+	}), nil
 }
 
 // events returns the events of the report.

@@ -218,9 +218,64 @@ type Votes struct {
 	Veto    bool    `json:"veto"`             // one denial settles the form
 	NoSelf  bool    `json:"noSelf,omitempty"` // agents of the asker's own host do not count
 	Cast    []Vote  `json:"cast,omitempty"`
-	Waiting []Party `json:"waiting,omitempty"` // whose votes are to come; to the asker alone
+	Waiting []Party `json:"waiting,omitempty"` // whose votes are to come; to the asker, and to its host in the outcome of a vote
 	Own     OwnVote `json:"own,omitempty"`
 	VotedAs *Party  `json:"votedAs,omitempty"` // the agent as whom the caller has voted: a vote as the viewer counts beside it, and needs secondVote
+
+	Replaced *Party `json:"replaced,omitempty"` // in the outcome of a vote: whose vote that stood it took the place of, the voter's own or one of the same node's
+}
+
+// Voter is an agent that was asked for a vote, and when; 0 if that is not known.
+type Voter struct {
+	Party
+	At capabilities.Time
+}
+
+// Asked returns the agents that the viewer knows to have been asked for a vote besides itself. One may be in it several times.
+func (m *Message) Asked() (all []Voter) {
+	if m.Votes != nil {
+		for _, p := range m.Votes.Waiting {
+			all = append(all, Voter{Party: p})
+		}
+	}
+	for _, p := range m.Chain {
+		all = append(all, Voter{Party: p})
+	}
+	for _, f := range m.ForwardedTo {
+		all = append(all, Voter{Party: f.Party})
+	}
+	for _, s := range m.Steps {
+		if s.Cause == events.Escalated {
+			all = append(all, Voter{Party: Party{ID: s.By, Name: s.ByName}})
+		}
+	}
+	if m.Route != nil {
+		for _, s := range m.Route.Steps {
+			if s.Cause == events.Escalated {
+				all = append(all, Voter{Party{ID: s.To, Name: s.Name}, s.At})
+			}
+		}
+	}
+	return all
+}
+
+// WaitsFor returns whose votes are still to come after some that were cast, each once: those that the votes name, or else those of
+// Asked who have none. One who has forwarded a form is not
+// waited for, but the host for an approval is. Agents of a node that is not the asker's have one vote.
+func (m *Message) WaitsFor(v *Votes) (all []Party) {
+	if len(v.Waiting) > 0 {
+		return v.Waiting
+	}
+	for _, a := range m.Asked() {
+		voted := slices.ContainsFunc(v.Cast, func(c Vote) bool {
+			return !c.Void && (c.By == a.ID || c.By.Node == a.ID.Node && a.ID.Node != m.From.Node)
+		})
+		forwarded := slices.ContainsFunc(m.Chain, func(p Party) bool { return p.ID == a.ID }) && !(m.Permission != nil && a.ID == m.To)
+		if !voted && !forwarded && !slices.ContainsFunc(all, func(p Party) bool { return p.ID == a.ID }) {
+			all = append(all, a.Party)
+		}
+	}
+	return all
 }
 
 // Vote is the vote of an agent. The answer that settles a form is its outcome, and none of these.

@@ -205,13 +205,20 @@ func settleForm(ctx context.Context, env *environment, operation string, req any
 	if err := env.vote(ctx, operation, req, &o); err != nil {
 		return err
 	}
+	var asked view.Message
+	if o.Status == view.StatusVoted && !env.options.json {
+		ref := api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(o.Form.String())}
+		if err := env.call(ctx, "get_message", ref, &asked); err != nil {
+			asked = view.Message{} // such as for one who holds a right to answer alone
+		}
+	}
 	return env.print(o, func() string {
 		if o.Status == view.StatusAnswering {
 			return fmt.Sprintf("form %s: %s is kept, and goes to its home when that can be reached", terminal.Visible(which), settlement(operation))
 		}
 		text := fmt.Sprintf("%s %s", o.Status, terminal.Visible(which))
 		if v := o.Votes; o.Status == view.StatusVoted && v != nil {
-			text += fmt.Sprintf("; %d of %d", v.Have, v.Need)
+			text += "; " + show.Vote(asked, *v)
 		}
 		return text
 	})

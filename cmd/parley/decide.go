@@ -466,7 +466,14 @@ func printDecision(ctx context.Context, env *environment, which permission, how 
 		if sign, said := show.Decision(settled, env.screen()); sign != "" {
 			words = sign + " " + said
 		}
-		text := fmt.Sprintf("decided %d: %s\n   %s", which.Number, words, which.text())
+		verb := "decided"
+		switch o.Status {
+		case view.StatusVoted:
+			verb, words = "voted", strings.ToLower(how.verb())
+		case view.StatusAnswering:
+			verb, words = "kept", strings.ToLower(how.verb())
+		}
+		text := fmt.Sprintf("%s %d: %s\n   %s", verb, which.Number, words, which.text())
 		if o.EditedInput != "" {
 			text += fmt.Sprintf("\n   allowed input: %s\n   digests: %s was shown, %s is allowed", terminal.Visible(o.EditedInput), which.Digest, o.EditedDigest)
 		}
@@ -477,7 +484,7 @@ func printDecision(ctx context.Context, env *environment, which permission, how 
 			text += "\n   mandate: " + strings.ReplaceAll(mandateText(done.Mandate, env.screen()), "\n", "\n   ")
 		}
 		if v := o.Votes; o.Status == view.StatusVoted && v != nil {
-			text += fmt.Sprintf("\n   %d of %d agree; the call waits for the others", v.Have, v.Need)
+			text += "\n   " + show.Vote(which.Message, *v)
 		}
 		if o.Status == view.StatusAnswering {
 			text += "\n   the decision is kept, and goes to the agent's node when that can be reached"

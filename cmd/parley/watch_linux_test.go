@@ -197,6 +197,30 @@ func TestWatchDecidesOnATerminal(t *testing.T) {
 	}
 }
 
+// TestWatchSaysWhatAVoteIs allows a call that needs another, too.
+func TestWatchSaysWhatAVoteIs(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	t.Cleanup(func() { killNodes(t, state) })
+	for _, args := range []string{
+		"start --listen off", "mkguest fae", "mkhost ops", "send fae @ops", "adopt 0 ops --as fae",
+		`approve Bash {"command":"make"} --folder /srv --as fae --no-wait --need 2 --escalate 1ms:ops`,
+	} {
+		if out, err := exec.CommandContext(t.Context(), "parley", append(strings.Fields(args), "--state", state)...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", args, err, out)
+		}
+	}
+	watch := exec.CommandContext(t.Context(), "parley", "watch", "--state", state)
+	watch.Env = append(os.Environ(), "TERM=xterm-256color", "NO_COLOR=1")
+	s := openScreen(t, watch)
+	s.decides("a allow")
+	s.types("a")
+	s.shows(`1: ◐ Voted · 1 of 2 votes; waits for "ops"`, "nothing needs you")
+	if drawn := s.drawn(); strings.Contains(drawn, "Allowed") {
+		t.Errorf("a vote is shown as a decision: %s", drawn)
+	}
+}
+
 // TestHeldKeyDecidesOnce holds A down, as a keyboard does that repeats it, while two calls wait and a third comes.
 func TestHeldKeyDecidesOnce(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"parley/capabilities"
 	"parley/internal/regular"
@@ -21,13 +22,30 @@ type deliveries struct {
 // record is what was told of a form.
 type record struct {
 	Revision uint64          `json:"revision"`
-	Grant    capabilities.ID `json:"grant,omitzero"`   // of the right in the buttons
-	Told     bool            `json:"told"`             // the receiver took it
-	Mark     string          `json:"mark,omitempty"`   // by which the receiver finds what it has taken of the form
-	Ending   bool            `json:"ending,omitempty"` // the form has ended, and that is to be told
+	Grant    capabilities.ID `json:"grant,omitzero"`    // of the right in the buttons
+	Told     bool            `json:"told"`              // the receiver took it
+	Mark     string          `json:"mark,omitempty"`    // by which the receiver finds what it has taken of the form
+	Ending   bool            `json:"ending,omitempty"`  // the form has ended, and that is to be told
+	Resting  bool            `json:"resting,omitempty"` // the form is open and waits for others than the host, and that is to be told
+	Turn     uint64          `json:"turn,omitempty"`    // how often it has waited for others, and may wait for the host again
 	Schedule
 
 	right []Button // with the secret, which is in no file
+}
+
+// key returns the part of a notice's key that says which one of a revision it is.
+func (r *record) key() string {
+	turn := ""
+	if r.Turn > 0 {
+		turn = "." + strconv.FormatUint(r.Turn, 10)
+	}
+	switch {
+	case r.Ending:
+		return "ended"
+	case r.Resting:
+		return "waits" + turn
+	}
+	return "open" + turn
 }
 
 func readDeliveries(path string) (*deliveries, error) {

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -34,6 +35,19 @@ func LinkLabel(outcome string) string {
 		return labels[outcome]
 	}
 	return ""
+}
+
+// Pressed returns what is said of an answer that was given by a button with a label.
+func Pressed(label string, o view.Outcome) (title, text string) {
+	n := Notice{Status: string(o.Status)}
+	if v := o.Votes; v != nil {
+		n.Votes = fmt.Sprintf("%d of %d", v.Have, v.Need)
+	}
+	if !n.Waits() {
+		return "Answered: " + label, ""
+	}
+	title, text = n.Done()
+	return title + " " + label, text
 }
 
 // PageOf returns what the page of a link shows of a form, with those outcomes that the link may give. What is not shown whole is

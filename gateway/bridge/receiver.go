@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"parley/actors/view"
@@ -20,7 +21,8 @@ type Receiver interface {
 	Tell(context.Context, Notice) (mark string, err error)
 	// Withdraw tells that nobody needs to answer the form any more: it was cancelled, or has expired.
 	Withdraw(context.Context, Notice) error
-	// Settle tells that the form was answered or declined, and by whom.
+	// Settle tells that the form was answered or declined, and by whom. It is also called for a form that is open, and waits
+	// for others: see Notice.Waits.
 	Settle(context.Context, Notice) error
 }
 
@@ -55,10 +57,31 @@ type Notice struct {
 	Buttons  []Button       // of an open approval, or of a form that fits a Listener
 	Fields   []events.Field // of a form, if all that is shown of it is whole; else none
 
+	Status string // open, and as below
+	Votes  string // of a form that needs several answers, as in "1 of 2"
 	// Of a form that has ended.
-	Status string
-	By     string
-	Ended  capabilities.Time
+	By    string
+	Ended capabilities.Time
+}
+
+// Waits reports whether the form is open, and not for the host: it has voted, or its answer is on its way.
+func (n Notice) Waits() bool {
+	return n.Status == string(view.StatusVoted) || n.Status == string(view.StatusAnswering)
+}
+
+// Done returns a title and a text in place of an open form's, without its buttons.
+func (n Notice) Done() (title, text string) {
+	switch n.Status {
+	case string(view.StatusVoted):
+		return strings.TrimSpace("Voted: " + n.Title), "Your vote counts, " + n.Votes + ". It waits for others."
+	case string(view.StatusAnswering):
+		return strings.TrimSpace("Kept: " + n.Title), "Your answer is kept, and goes to the asker's node when that can be reached."
+	}
+	text = "No answer is needed any more: it was " + n.Status
+	if n.By != "" {
+		text += " by " + n.By
+	}
+	return strings.TrimSpace("Done: " + n.Title), text
 }
 
 // Button answers the form once: by a post to its URL, or by a Listener with its secret.
@@ -92,8 +115,17 @@ func noticeOf(m *view.Message, base string) Notice {
 	if base != "" {
 		n.Page = base + "/forms/" + n.Form.String()
 	}
-	if o := m.Outcome; o != nil {
+	v := m.Votes
+	if v != nil {
+		n.Votes = fmt.Sprintf("%d of %d", v.Have, v.Need)
+	}
+	switch o := m.Outcome; {
+	case o != nil:
 		n.Status, n.By, n.Ended = string(o.Status), nameOf(o.ByName, o.By), o.At
+	case m.Answering:
+		n.Status = string(view.StatusAnswering)
+	case v != nil && v.Own == view.VoteStands:
+		n.Status = string(view.StatusVoted)
 	}
 	return n
 }

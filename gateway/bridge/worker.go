@@ -121,13 +121,13 @@ func (w *Worker) round(ctx context.Context, agent api.Agent) (wake capabilities.
 		id := m.MessageID.String()
 		open[id] = true
 		r := w.told.Forms[id]
-		if r == nil || r.Revision != m.AnswerRevision() {
-			mark := ""
+		if r == nil || r.Revision != m.AnswerRevision() || r.Resting {
+			next := &record{Revision: m.AnswerRevision(), Schedule: Schedule{Since: w.now()}}
 			if r != nil {
 				w.revoke(ctx, r)
-				mark = r.Mark
+				next.Mark, next.Turn = r.Mark, r.Turn
 			}
-			r = &record{Revision: m.AnswerRevision(), Schedule: Schedule{Since: w.now()}, Mark: mark}
+			r = next
 			w.told.Forms[id] = r
 		}
 		if !r.Told {
@@ -168,11 +168,11 @@ func (w *Worker) end(ctx context.Context, agent api.Agent, id string, r *record)
 		w.Log.Warn("a form that was told is not there, and is forgotten", "bridge", w.Name, "form", id, "error", err)
 		delete(w.told.Forms, id)
 		return 0, w.told.write()
-	case m.Outcome == nil: // the host has voted, or its answer is on its way
-		return 0, nil
+	case m.Outcome == nil:
+		return w.rest(ctx, &m, r), nil
 	}
 	if !r.Ending {
-		if r.Tries == 0 && r.Mark == "" {
+		if r.Tries == 0 && r.Mark == "" && !r.Resting {
 			delete(w.told.Forms, id)
 			return 0, w.told.write()
 		}
@@ -187,6 +187,19 @@ func (w *Worker) end(ctx context.Context, agent api.Agent, id string, r *record)
 	return at, nil
 }
 
+// rest sends the notice that a form waits for others than the host, in place of its buttons. One without an earlier notice has none.
+func (w *Worker) rest(ctx context.Context, m *view.Message, r *record) capabilities.Time {
+	n := noticeOf(m, "")
+	if !n.Waits() || r.Resting && r.Told || !r.Resting && r.Tries == 0 && r.Mark == "" {
+		return 0
+	}
+	if !r.Resting {
+		w.revoke(ctx, r)
+		*r = record{Revision: r.Revision, Schedule: Schedule{Since: w.now()}, Mark: r.Mark, Resting: true, Turn: r.Turn + 1}
+	}
+	return w.try(ctx, m, r)
+}
+
 // try sends a notice if one is due, and returns when the next is due. The try is on disk before it is made.
 func (w *Worker) try(ctx context.Context, m *view.Message, r *record) capabilities.Time {
 	if w.told.Gone || ctx.Err() != nil {
@@ -194,7 +207,7 @@ func (w *Worker) try(ctx context.Context, m *view.Message, r *record) capabiliti
 	}
 	n := noticeOf(m, w.Base())
 	n.Mark = r.Mark
-	n.Key = n.Form.ULID.String() + "." + strconv.FormatUint(r.Revision, 10) + "." + map[bool]string{false: "open", true: "ended"}[r.Ending]
+	n.Key = n.Form.ULID.String() + "." + strconv.FormatUint(r.Revision, 10) + "." + r.key()
 	due, more := r.Due(n.Key, w.now())
 	if !more {
 		w.Log.Warn("a receiver has not taken what it was to be told, and is not told again", "bridge", w.Name, "form", n.Form.String())
@@ -205,7 +218,7 @@ func (w *Worker) try(ctx context.Context, m *view.Message, r *record) capabiliti
 	if due != 0 {
 		return due
 	}
-	if !r.Ending {
+	if !r.Ending && !r.Resting {
 		n.Buttons = w.buttons(ctx, m, n, r)
 	}
 	r.Begin()
@@ -240,13 +253,13 @@ func (w *Worker) keep() bool {
 
 func (w *Worker) send(ctx context.Context, n Notice, r *record) error {
 	switch {
-	case !r.Ending:
+	case !r.Ending && !r.Resting:
 		mark, err := w.Receiver.Tell(ctx, n)
 		if err == nil {
 			r.Mark = mark
 		}
 		return err
-	case n.Status == string(view.StatusAnswered) || n.Status == string(view.StatusDeclined):
+	case n.Waits() || n.Status == string(view.StatusAnswered) || n.Status == string(view.StatusDeclined):
 		return w.Receiver.Settle(ctx, n)
 	}
 	return w.Receiver.Withdraw(ctx, n)

@@ -317,10 +317,21 @@ func (l *Sessions) make(ctx context.Context, address *actors.Agent, name string,
 	if err != nil {
 		return id, err
 	}
-	title := cmp.Or(status.Title, name)
+	titles := map[string]bool{} // of sessions that were named before the address had another name, too
+	for _, s := range all {
+		seen, err := l.agent(s.Agent).Status(ctx)
+		if err != nil {
+			return id, err
+		}
+		titles[seen.Title] = true
+	}
 	for n := 1; ; n++ {
+		title := fmt.Sprintf("%s · %d", cmp.Or(status.Title, name), n)
+		if titles[title] {
+			continue
+		}
 		wanted := actors.NewAgent{
-			Kind: events.Guest, Name: fmt.Sprintf("%s-%d", name, n), Title: fmt.Sprintf("%s · %d", title, n), Of: address.ID(),
+			Kind: events.Guest, Name: fmt.Sprintf("%s-%d", name, n), Title: title, Of: address.ID(),
 			Labels: map[string]string{people.LabelKind: people.CodingSession, people.LabelProgram: status.Labels[people.LabelProgram], people.LabelFolder: status.Labels[people.LabelFolder]},
 		}
 		if wanted.Labels[people.LabelFolder] == "" { // a guest that was named

@@ -50,24 +50,8 @@ func (c card) Ballot() (all []ballotLine) {
 	for _, cast := range v.Cast {
 		add(c.castLine(cast), cast.By)
 	}
-	open := func(p view.Party, at capabilities.Time) {
-		add(ballotLine{Who: partyOf(p.ID, p.Name), State: "waits", Words: "No answer yet", At: at}, p.ID)
-	}
-	for _, p := range v.Waiting {
-		open(p, 0)
-	}
-	for _, p := range c.Chain {
-		open(p, 0)
-	}
-	for _, f := range c.ForwardedTo {
-		open(f.Party, 0)
-	}
-	if c.Route != nil {
-		for _, s := range c.Route.Steps {
-			if s.Cause == "escalated" {
-				open(view.Party{ID: s.To, Name: s.Name}, s.At)
-			}
-		}
+	for _, a := range c.Asked() {
+		add(ballotLine{Who: partyOf(a.ID, a.Name), State: "waits", Words: "No answer yet", At: a.At}, a.ID)
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"strings"
 
 	"parley/actors/view"
 	"parley/cmd/parley/terminal"
@@ -81,6 +82,26 @@ func Decision(e view.Message, s terminal.Screen) (sign, words string) {
 		words += " · " + reason
 	}
 	return sign, terminal.Visible(words)
+}
+
+// Vote returns what came of an answer that counts as a vote on a message, as in "1 of 2 votes, in place of your earlier one; waits for bob".
+func Vote(e view.Message, v view.Votes) string {
+	text := fmt.Sprintf("%d of %d votes", v.Have, v.Need)
+	if r := v.Replaced; r != nil {
+		of := "that of " + Party(r.Name, r.ID)
+		if r.Name == "SELF" {
+			of = "your earlier one"
+		}
+		text += ", in place of " + of
+	}
+	if waits := e.WaitsFor(&v); len(waits) > 0 {
+		names := make([]string, len(waits))
+		for i, w := range waits {
+			names[i] = Party(w.Name, w.ID)
+		}
+		return text + "; waits for " + strings.Join(names, ", ")
+	}
+	return text + "; waits for others"
 }
 
 // until returns the end of the rule that a decision has made, behind its words; "" for none.

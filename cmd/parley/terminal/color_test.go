@@ -19,7 +19,7 @@ func TestOutputKeepsOnlyColors(t *testing.T) {
 		"\x1b]0;title\a":                  {`\u{1b}]0;title\u{7}`, `\u{1b}]0;title\u{7}`},
 		"\x1b[3\x1b[31m1m":                {"\\u{1b}[3\x1b[31m1m\x1b[0m", `\u{1b}[31m`},
 		"half a sequence: \x1b[31":        {`half a sequence: \u{1b}[31`, `half a sequence: \u{1b}[31`},
-		"back\x1b[10Dwards\rover\u202eit": {`back\u{1b}[10Dwards\rover\u{202e}it`, `back\u{1b}[10Dwards\rover\u{202e}it`},
+		"back\x1b[10Dwards\rover\u202eit": {`back\u{1b}[10Dwards\u{d}over\u{202e}it`, `back\u{1b}[10Dwards\u{d}over\u{202e}it`},
 	} {
 		if got := (terminal.Screen{Width: 80, Color: true}).Output(in); got != want.color {
 			t.Errorf("%q is %q on a terminal, want %q", in, got, want.color)

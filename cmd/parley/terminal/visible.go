@@ -32,8 +32,6 @@ func escape(s, special string) string {
 			b.WriteString(`\n`)
 		case r == '\t':
 			b.WriteString(`\t`)
-		case r == '\r':
-			b.WriteString(`\r`)
 		case sanitize.Hides(r):
 			fmt.Fprintf(&b, `\u{%x}`, r)
 		case strings.ContainsRune(special, r):

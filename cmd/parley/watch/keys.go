@@ -499,7 +499,6 @@ func (m *model) settleAll(targets []view.Message, said string, how parley.Decisi
 	targets = targets[:min(len(targets), api.MaxDecisions)]
 	req := api.DecideManyRequest{Key: string(client.NewKey()), SecondVote: targets[0].IsSecondVote()}
 	d := done{}
-	labels := make([]string, len(targets))
 	for i, e := range targets {
 		how.Form, how.Digest = e.MessageID, e.Digest
 		if i > 0 && how.Decision == mailbox.Always {
@@ -507,21 +506,46 @@ func (m *model) settleAll(targets []view.Message, said string, how parley.Decisi
 		}
 		req.Decisions = append(req.Decisions, how)
 		d.numbers = append(d.numbers, e.Number)
-		labels[i] = strconv.FormatUint(e.Number, 10)
 	}
-	d.said = strings.Join(labels, ", ") + ": " + said
 	return func() tea.Msg {
 		var got api.DecideManyResponse
 		d.err = m.node.Call(m.ctx, "decide_many", req, &got)
+		outcomes := make([]*view.Outcome, len(targets))
 		for i, r := range got.Results {
-			if r.Error == nil {
+			if outcomes[i] = r.Outcome; r.Error == nil {
 				d.settled = append(d.settled, d.numbers[i])
 			} else if d.err == nil {
 				d.err = r.Error
 			}
 		}
+		d.said = saidOf(targets, outcomes, said)
 		return d
 	}
+}
+
+// saidOf says what came of a decision on messages: what is said of one that is settled, and what of a vote or of an answer that has not
+// reached its home. Those of which the same is said are named together.
+func saidOf(targets []view.Message, outcomes []*view.Outcome, settled string) string {
+	var said []string
+	numbers := map[string][]string{}
+	for i, e := range targets {
+		words := settled
+		switch o := outcomes[i]; {
+		case o == nil:
+		case o.Status == view.StatusVoted && o.Votes != nil:
+			words = "◐ Voted · " + show.Vote(e, *o.Votes)
+		case o.Status == view.StatusAnswering:
+			words = "◌ Kept until its node can be reached"
+		}
+		if numbers[words] == nil {
+			said = append(said, words)
+		}
+		numbers[words] = append(numbers[words], strconv.FormatUint(e.Number, 10))
+	}
+	for i, words := range said {
+		said[i] = strings.Join(numbers[words], ", ") + ": " + words
+	}
+	return strings.Join(said, "; ")
 }
 
 // askField asks for a field of a form, and after the last sends the answer.
@@ -597,9 +621,15 @@ func (m *model) typeKey(key tea.KeyPressMsg) tea.Cmd {
 func (m *model) call(e view.Message, operation, said string, settles bool, req any) tea.Cmd {
 	m.busy, m.called = true, m.now()
 	return func() tea.Msg {
-		d := done{numbers: []uint64{e.Number}, said: fmt.Sprintf("%d: %s", e.Number, said)}
-		if d.err = m.node.Call(m.ctx, operation, req, nil); d.err == nil && settles {
-			d.settled = d.numbers
+		d := done{numbers: []uint64{e.Number}}
+		if !settles {
+			d.err = m.node.Call(m.ctx, operation, req, nil)
+			d.said = saidOf([]view.Message{e}, []*view.Outcome{nil}, said)
+			return d
+		}
+		var o view.Outcome
+		if d.err = m.node.Call(m.ctx, operation, req, &o); d.err == nil {
+			d.settled, d.said = d.numbers, saidOf([]view.Message{e}, []*view.Outcome{&o}, said)
 		}
 		return d
 	}

@@ -17,6 +17,8 @@ type Node interface {
 	Approve(input string) (form string)
 	// ApproveIn asks the host to approve a call of a tool in a folder.
 	ApproveIn(folder, tool, input string) (form string)
+	// ApproveByTwo is Approve for a call that needs the host and another.
+	ApproveByTwo(input string) (form string)
 	// Decide answers an approval as the host, elsewhere.
 	Decide(form, decision string)
 	// Cancel takes a form back.
@@ -48,6 +50,9 @@ type Presser interface {
 	Press(button string) (answered bool, text string)
 }
 
+// Keeper is a Place that keeps what it was told as it was: nothing replaces it.
+type Keeper interface{ Keeps() }
+
 // Run runs the suite.
 func Run(t *testing.T, open func(*testing.T) (Node, Place)) {
 	t.Helper()
@@ -55,6 +60,7 @@ func Run(t *testing.T, open func(*testing.T) (Node, Place)) {
 		"told once":                  toldOnce,
 		"withdrawn when it ends":     withdrawn,
 		"a late press learns":        latePress,
+		"a vote takes the buttons":   vote,
 		"only a post answers":        onlyPost,
 		"a restart loses nothing":    restart,
 		"nothing is allowed unseen":  unseen,
@@ -114,6 +120,30 @@ func latePress(t *testing.T, n Node, p Place) {
 		if answered, text := pressed(t, p, buttons[label]); answered || !strings.Contains(text, "was answered by") {
 			t.Errorf("a late press of %s: %t %s", label, answered, text)
 		}
+	}
+}
+
+// vote presses a button of a call that needs two, which waits for the other then.
+func vote(t *testing.T, n Node, p Place) {
+	form := n.ApproveByTwo(`{"command":"ls"}`)
+	buttons := awaitTold(t, p, form, 1).Buttons
+	answered, text := pressed(t, p, buttons["Allow once"])
+	_, isPresser := p.(Presser)
+	if !answered && !isPresser || strings.Contains(text, "Answered") || !isPresser && !strings.Contains(text, "Your vote counts, 1 of 2") {
+		t.Fatalf("the first vote: %t, %s", answered, text)
+	}
+	if _, keeps := p.(Keeper); keeps {
+		awaitTold(t, p, n.Approve(`{"command":"later"}`), 1)
+		awaitTold(t, p, n.Approve(`{"command":"later still"}`), 1) // in a round after that which saw the vote
+		awaitTold(t, p, form, 1)
+		return
+	}
+	if now := awaitTold(t, p, form, 2); now.Open || len(now.Buttons) > 0 || !strings.Contains(now.Text, "1 of 2") {
+		t.Errorf("after a vote: %+v", now)
+	}
+	n.Cancel(form)
+	if last := awaitTold(t, p, form, 3); last.Open || len(last.Buttons) > 0 || !strings.Contains(last.Text, "cancelled") {
+		t.Errorf("after the end: %+v", last)
 	}
 }
 

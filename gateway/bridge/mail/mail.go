@@ -113,18 +113,20 @@ func (m *Mail) Tell(ctx context.Context, n bridge.Notice) (mark string, err erro
 // Withdraw implements bridge.Receiver.
 func (m *Mail) Withdraw(ctx context.Context, n bridge.Notice) error { return m.end(ctx, n) }
 
-// Settle implements bridge.Receiver.
-func (m *Mail) Settle(ctx context.Context, n bridge.Notice) error { return m.end(ctx, n) }
+// Settle implements bridge.Receiver. A mail cannot be taken back, so none says that a form waits for others.
+func (m *Mail) Settle(ctx context.Context, n bridge.Notice) error {
+	if n.Waits() {
+		return nil
+	}
+	return m.end(ctx, n)
+}
 
 // end tells how a form has ended, to who was told that it was open.
 func (m *Mail) end(ctx context.Context, n bridge.Notice) error {
 	if n.Mark == "" {
 		return nil
 	}
-	text := "No answer is needed any more: it was " + n.Status
-	if n.By != "" {
-		text += " by " + n.By
-	}
+	_, text := n.Done()
 	return m.send(ctx, n, n.Key+"@"+domain(m.From), content{Ended: line(text) + "."})
 }
 

@@ -74,11 +74,8 @@ func (r *Ntfy) Settle(ctx context.Context, n bridge.Notice) error { return r.end
 
 // end replaces what was told of a form, without buttons and quietly.
 func (r *Ntfy) end(ctx context.Context, n bridge.Notice) error {
-	text := "No answer is needed any more: it was " + n.Status
-	if n.By != "" {
-		text += " by " + n.By
-	}
-	return r.publish(ctx, n, publication{Title: strings.TrimSpace("Done: " + n.Title), Message: text, Priority: 1})
+	title, text := n.Done()
+	return r.publish(ctx, n, publication{Title: title, Message: text, Priority: 1})
 }
 
 func (r *Ntfy) publish(ctx context.Context, n bridge.Notice, p publication) error {

@@ -80,11 +80,8 @@ func (p *Push) Settle(ctx context.Context, n bridge.Notice) error { return p.end
 
 // end replaces what was told of a form, without buttons and quietly.
 func (p *Push) end(ctx context.Context, n bridge.Notice) error {
-	body := "No answer is needed any more: it was " + n.Status
-	if n.By != "" {
-		body += " by " + n.By
-	}
-	m := message{Title: bridge.Cut(line("Done: "+n.Title), maxTitle), Body: bridge.Cut(body, maxBody)}
+	title, body := n.Done()
+	m := message{Title: bridge.Cut(line(title), maxTitle), Body: bridge.Cut(body, maxBody)}
 	return p.send(ctx, n, m, webpush.UrgencyNormal)
 }
 

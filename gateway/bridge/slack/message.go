@@ -59,19 +59,10 @@ func (s *Slack) opened(n bridge.Notice) (fallback string, blocks []slackapi.Bloc
 	return escape(head), blocks
 }
 
-// ended returns the message of a form that has ended.
+// ended returns the message of a form that has ended, or waits for others.
 func ended(n bridge.Notice) (fallback string, blocks []slackapi.Block) {
-	head := strings.TrimSpace("Done: " + n.Title)
-	return escape(head), shown(head, endOf(n))
-}
-
-// endOf says how a form has ended.
-func endOf(n bridge.Notice) string {
-	text := "No answer is needed any more: it was " + n.Status
-	if n.By != "" {
-		text += " by " + n.By
-	}
-	return text
+	head, text := n.Done()
+	return escape(head), shown(head, text)
 }
 
 // shown returns the block of a head and a text, neither of which Slack parses.

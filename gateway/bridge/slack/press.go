@@ -140,7 +140,8 @@ func (s *Slack) ask(ctx context.Context, host bridge.Host, trigger, form, pass s
 	case err != nil:
 		return "", err
 	case n.Status != "open":
-		return endOf(n), nil
+		_, text := n.Done()
+		return text, nil
 	case !s.Fits(n): // it was amended
 		return "The form has changed. Its new message has what to do.", nil
 	}

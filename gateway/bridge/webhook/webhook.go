@@ -107,6 +107,7 @@ type data struct {
 	Page     string            `json:"page,omitempty"`
 	Buttons  []button          `json:"buttons,omitempty"`
 	Status   string            `json:"status"`
+	Votes    string            `json:"votes,omitempty"` // of a form that needs several answers, as in "1 of 2"
 	By       string            `json:"by,omitempty"`
 	Ended    capabilities.Time `json:"ended,omitzero"`
 }
@@ -129,13 +130,16 @@ func (h *Webhook) Withdraw(ctx context.Context, n bridge.Notice) error {
 
 // Settle implements bridge.Receiver.
 func (h *Webhook) Settle(ctx context.Context, n bridge.Notice) error {
+	if n.Waits() {
+		return h.post(ctx, "form.waiting", capabilities.At(h.Now()), n)
+	}
 	return h.post(ctx, "form.settled", n.Ended, n)
 }
 
 func (h *Webhook) post(ctx context.Context, kind string, at capabilities.Time, n bridge.Notice) error {
 	p := payload{Type: kind, Timestamp: at, Data: data{
 		Form: n.Form, Revision: n.Revision, Kind: n.Kind, Title: n.Title, Text: n.Text, Whole: n.Whole, Folder: n.Folder, Reason: n.Reason, Part: n.Part, Session: n.Session, From: n.From, Deadline: n.Deadline, Page: n.Page,
-		Status: n.Status, By: n.By, Ended: n.Ended,
+		Status: n.Status, Votes: n.Votes, By: n.By, Ended: n.Ended,
 	}}
 	for _, b := range n.Buttons {
 		p.Data.Buttons = append(p.Data.Buttons, button{b.Label, b.Outcome, b.URL})

@@ -1955,6 +1955,7 @@ export interface Votes {
   need: number;
   noSelf?: boolean;
   own?: string;
+  replaced?: Party;
   veto: boolean;
   votedAs?: Party;
   waiting?: Array<Party>;

@@ -2116,6 +2116,7 @@ class Votes(_Votes, total=False):
     cast: List[Vote]
     noSelf: bool
     own: str
+    replaced: Party
     votedAs: Party
     waiting: List[Party]
 

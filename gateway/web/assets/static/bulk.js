@@ -126,7 +126,9 @@ async function decide(decision, groups, reason) {
   }
   const ids = decided.map((r) => r.form);
   markDecided(ids);
-  const said = `${decision === 'once' ? '✓ Allowed once' : '✕ Denied'}, ${ids.length} ${ids.length === 1 ? 'call' : 'calls'}`;
+  const ended = { voted: '◐ Voted, and waiting for others', answering: '◌ Kept until the node of its agent can be reached' };
+  const counts = Map.groupBy(decided, (r) => ended[r.outcome?.status] ?? (decision === 'once' ? '✓ Allowed once' : '✕ Denied'));
+  const said = [...counts].map(([words, of]) => `${words}, ${of.length} ${of.length === 1 ? 'call' : 'calls'}`).join('. ');
   if (ids.length) {
     const words = document.createElement('p');
     words.textContent = said;

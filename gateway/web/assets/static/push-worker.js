@@ -20,8 +20,8 @@ async function answer(told, by) {
     const answered = await fetch(by.url, {
       method: 'POST', headers: { Accept: 'application/json' }, credentials: 'omit', redirect: 'error', referrerPolicy: 'no-referrer',
     });
-    if (answered.ok) await show(is, `Answered: ${by.label}`);
-    else await show(is, `Not answered: ${(await answered.json()).error.message}`);
+    const { title, text, error } = await answered.json();
+    await show(is, answered.ok ? [title, text].filter(Boolean).join('. ') : `Not answered: ${error.message}`);
   } catch {
     await show(told, `Not answered: the node could not be reached. ${told.body}`);
   }
