@@ -195,8 +195,9 @@ func (l *Sessions) prove(ctx context.Context, s *session, p api.Proof, loses boo
 				switch {
 				case slices.Contains(p.Shown, mark):
 					shown = append(shown, n)
-				case slices.Contains(p.Kept, mark):
+				case slices.Contains(p.Kept, mark): // the node may have started since read_mail returned it
 					kept = true
+					l.with(func() { s.read[place{id, n}] = time.Now() })
 				default:
 					l.with(func() {
 						if at := (place{id, n}); loses || time.Since(s.read[at]) > writtenWithin {

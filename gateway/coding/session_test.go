@@ -215,7 +215,8 @@ func TestNoticeComesAtItsMoment(t *testing.T) {
 	if got := f.notice(one, api.MailMoment{Moment: api.MomentIdle, Idle: true}); got == "" {
 		t.Error("one that was interrupted is not")
 	}
-	if got := f.read(one); len(got) != 4 || got[0].Text != "urgent" || got[0].Number != "a0" || got[0].To != "shop" || got[0].Known != "host" {
+	f.send("shop", "urgent too", events.Urgent) // the others are in the transcript
+	if got := f.read(one); len(got) != 2 || got[0].Text != "urgent too" || got[0].Number != "a1" || got[1].Text != "while it works" || got[0].To != "shop" || got[0].Known != "host" {
 		t.Errorf("%+v", got)
 	}
 	if got := f.read(one); len(got) != 0 {
@@ -614,6 +615,30 @@ func TestTextsOfKilledProcessAreReadAgain(t *testing.T) {
 	f.carry(one, api.MailMoment{Moment: api.MomentProof}, api.Proof{Read: true}) // which may be written behind
 	if got := f.read(one); len(got) != 0 {
 		t.Errorf("they are read twice: %+v", got)
+	}
+}
+
+// TestKeptTextsAreNotReadAgainAfterAStart has a node start after a session has read mail, and before an answer of the model follows it:
+// the transcript has the text, so read_mail does not return it again.
+func TestKeptTextsAreNotReadAgainAfterAStart(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	one, _ := f.enter("a", f.self, api.MomentStart, "startup")
+	f.send("shop-1", "first", events.Normal)
+	got := f.read(one)
+	if len(got) != 1 {
+		t.Fatalf("%+v", got)
+	}
+	token, _, _ := strings.Cut(got[0].Mark, ":")
+	f.all.close()
+	f.all = New(f.node, slog.New(slog.DiscardHandler), filepath.Join(t.TempDir(), "wake")) // as a node has it after its start
+	if again, _ := f.enter("a", f.self, api.MomentStart, "resume"); again != one {
+		t.Fatal("the session is another")
+	}
+	f.carry(one, api.MailMoment{Moment: api.MomentProof}, api.Proof{Read: true, Kept: []api.Mark{{Token: token, Number: 0}}}) // before the call of read_mail
+	f.send("shop-1", "second", events.Normal)
+	if got := f.read(one); len(got) != 1 || got[0].Text != "second" {
+		t.Errorf("%+v", got)
 	}
 }
 
