@@ -290,7 +290,7 @@ func (j *Journal) takenError(ctx context.Context, l *link, f *frame) error {
 	case err == nil && s.CachedInfo().State.LastSeq >= f.Number:
 		return errFenced
 	case err == nil && s.CachedInfo().State.LastSeq < f.Number-1:
-		return lost(s.CachedInfo().State.LastSeq+1, "is gone, and so are those to %d, which were durable", f.Number-1)
+		return lostFrom(s.CachedInfo().State.LastSeq+1, f.Number-1, "gone", "durable")
 	}
 	return errFenced
 }

@@ -180,7 +180,7 @@ func TestHighWaterMarkDetectsLostTail(t *testing.T) {
 		}
 	})
 	_, err := Open(t.Context(), o)
-	if e := wantCode(t, err, parley.CorruptLog); !strings.Contains(e.Message, "commit 3:") {
+	if e := wantCode(t, err, parley.CorruptLog); !strings.Contains(e.Message, "commit 3: it") {
 		t.Fatal(e.Message)
 	}
 }

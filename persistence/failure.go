@@ -264,7 +264,7 @@ func (j *Journal) checkTail(ctx context.Context) error {
 		return err
 	}
 	if state.LastSeq < known.Number {
-		return lost(state.LastSeq+1, "is gone, and so are those to %d, which were durable", known.Number)
+		return lostFrom(state.LastSeq+1, known.Number, "gone", "durable")
 	}
 	if known.Number > 0 {
 		if err := l.is(ctx, known.Mark); err != nil {

@@ -382,6 +382,15 @@ func lost(number uint64, format string, args ...any) *parley.Error {
 	return e.WithHint("stop the node, keep a copy of its folder, and restore a backup into a new one; parley verify says what is whole")
 }
 
+// lostFrom returns CORRUPT_LOG for the commits from one number to another, at the end of what the log had. What says how they are, and
+// were how they had to be kept.
+func lostFrom(first, last uint64, what, were string) *parley.Error {
+	if first == last {
+		return lost(first, "it is %s, and was %s", what, were)
+	}
+	return lost(first, "it and those to %d are %s, and were %s", last, what, were)
+}
+
 // awaitEnd returns the state of a stream that has a message which was durable. A server of a cluster that was just
 // elected leader may report less. It does until it has applied what it has stored. One that was cut off reports as the
 // leader for some 10 s more. A stream that really lacks the message is returned as it is, after serverStart.

@@ -42,12 +42,12 @@ func (j *Journal) replay(ctx context.Context) error {
 	}
 	if mark := j.high.last; mark.Number > last {
 		next := max(last, j.archived.end().Number) + 1
-		return lost(next, "is missing or damaged, and so are those to %d, which were durable", mark.Number)
+		return lostFrom(next, mark.Number, "missing or damaged", "durable")
 	}
 	begin := l.first.Load()
 	archiveEnd := j.archived.end()
 	if archiveEnd.Number > last {
-		return lost(last+1, "is missing or damaged, and so are those to %d, which are archived", archiveEnd.Number)
+		return lostFrom(last+1, archiveEnd.Number, "missing or damaged", "archived")
 	}
 	if k := j.o.known; k != nil && k.at.Number == last && (last == 0 || l.is(ctx, k.at.Mark) == nil) {
 		j.grouped.takeOver(k.newest, j.grouped.open(last))

@@ -95,15 +95,17 @@ func agentStatuses() []string {
 	return []string{mailbox.Initializing, mailbox.Idle, mailbox.Running, mailbox.Failed, mailbox.Closed}
 }
 
-// listedAgent is an agent with the number of its questions that wait for the caller.
+// listedAgent is an agent with the number of its questions that wait for the caller, and of the calls among them. It may have others,
+// on which the caller has voted or which it put to somebody else.
 type listedAgent struct {
 	view.AgentStatus
 	ForYou int `json:"waitingForYou,omitempty"`
+	calls  int
 }
 
 // withWaiting returns agents with the number of their questions that wait for the caller's answer.
 func withWaiting(ctx context.Context, env *environment, agents []view.AgentStatus) ([]listedAgent, error) {
-	asked := map[string]int{}
+	asked, calls := map[string]int{}, map[string]int{}
 	if slices.ContainsFunc(agents, func(a view.AgentStatus) bool { return a.Asks > 0 }) {
 		c := env.client()
 		defer c.Close()
@@ -112,12 +114,16 @@ func withWaiting(ctx context.Context, env *environment, agents []view.AgentStatu
 			return nil, err
 		}
 		for _, m := range pending {
-			asked[m.From.String()]++
+			from := m.From.String()
+			if asked[from]++; m.Type == approvalType {
+				calls[from]++
+			}
 		}
 	}
 	listed := make([]listedAgent, len(agents))
 	for i, a := range agents {
-		listed[i] = listedAgent{a, asked[a.ID.String()]}
+		id := a.ID.String()
+		listed[i] = listedAgent{a, asked[id], calls[id]}
 	}
 	return listed, nil
 }
@@ -125,7 +131,7 @@ func withWaiting(ctx context.Context, env *environment, agents []view.AgentStatu
 // named has agents be called as a person reads it, and those come first that wait for the caller.
 func named(agents []listedAgent, name show.NameFunc) {
 	for i, a := range agents {
-		if agents[i].Name = name(a.ID, a.Name); a.ForYou > 0 && a.Calls() > 0 {
+		if agents[i].Name = name(a.ID, a.Name); a.calls > 0 {
 			agents[i].State = view.AgentWaiting
 		} else if a.State == view.AgentWaiting {
 			agents[i].State = view.AgentIdle // it waits for somebody else
@@ -142,14 +148,12 @@ const forYou = "waiting for you"
 func agentTable(agents []listedAgent, s terminal.Screen, headed bool) string {
 	rows := make([][]string, len(agents))
 	for i, a := range agents {
-		status, waiting := a.Status, cell(waitingText(a.AgentStatus))
+		status, waiting := a.Status, cell(a.waiting())
 		switch {
 		case s.Width > 0 && !s.IDs:
 			status, waiting = stateText(a, s), cell(strings.Trim(a.Error+", "+waitingText(a.AgentStatus), ", "))
 		case a.ForYou > 0 && s.Width > 0:
 			status = s.Paint(terminal.Waiting, forYou)
-		case a.ForYou > 0:
-			waiting = forYou + ": " + waiting
 		case a.Status == mailbox.Failed:
 			status, waiting = s.Paint(terminal.Wrong, status), cell(strings.TrimSuffix(a.Error+", "+waitingText(a.AgentStatus), ", "))
 		case a.Status == mailbox.Running:
@@ -213,16 +217,40 @@ func labelText(labels map[string]string) string {
 	return strings.Join(words, ",")
 }
 
+// askedText returns how many permissions and answers there are, in words; "" for none.
+func askedText(calls, answers int) string {
+	var words []string
+	if calls > 0 {
+		words = append(words, counted(uint64(calls), "permission"))
+	}
+	if answers > 0 {
+		words = append(words, counted(uint64(answers), "answer"))
+	}
+	return strings.Join(words, ", ")
+}
+
+// waiting is waitingText with what of it waits for the caller.
+func (a listedAgent) waiting() string {
+	if a.ForYou == 0 {
+		return waitingText(a.AgentStatus)
+	}
+	text := forYou + ": " + askedText(a.calls, a.ForYou-a.calls)
+	if others := askedText(a.Calls()-a.calls, a.Asks-a.Calls()-a.ForYou+a.calls); others != "" {
+		text += "; for others: " + others
+	}
+	rest := a.AgentStatus
+	rest.Asks, rest.Pending, rest.More = 0, nil, 0
+	return strings.TrimSuffix(text+", "+waitingText(rest), ", ")
+}
+
 // waitingText returns what an agent waits for, the number of messages that wait for it, and whether it is away.
 func waitingText(a view.AgentStatus) string {
 	var words []string
-	for _, n := range []struct {
-		count int
-		what  string
-	}{{a.Calls(), "permission"}, {a.Asks - a.Calls(), "answer"}, {a.Queued, "queued"}} {
-		if n.count > 0 {
-			words = append(words, fmt.Sprintf("%d %s", n.count, n.what))
-		}
+	if asks := askedText(a.Calls(), a.Asks-a.Calls()); asks != "" {
+		words = append(words, asks)
+	}
+	if a.Queued > 0 {
+		words = append(words, fmt.Sprintf("%d queued", a.Queued))
 	}
 	if a.Held && a.Queued > 0 {
 		words = append(words, "programs are held")
@@ -248,7 +276,11 @@ func inspectCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.print(agent, func() string { return agentText(agent) })
+			listed, err := withWaiting(c.Context(), env, []view.AgentStatus{agent})
+			if err != nil {
+				return err
+			}
+			return env.print(agent, func() string { return agentText(listed[0]) })
 		},
 	}
 }
@@ -268,7 +300,7 @@ func fetchAgent(env *environment, c *cobra.Command, which string) (view.AgentSta
 	return *got.Agent, nil
 }
 
-func agentText(a view.AgentStatus) string {
+func agentText(a listedAgent) string {
 	var b strings.Builder
 	line := func(name, value string) {
 		if value != "" {
@@ -279,7 +311,11 @@ func agentText(a view.AgentStatus) string {
 	line("name", a.Name)
 	line("title", a.Title)
 	line("status", a.Status)
-	line("state", a.State.Words())
+	if a.State == view.AgentWaiting && a.calls == 0 {
+		line("state", "Waiting for others")
+	} else {
+		line("state", a.State.Words())
+	}
 	line("error", a.Error)
 	if a.AwayUntil != 0 {
 		line("away", "until "+a.AwayUntil.String())
@@ -295,7 +331,7 @@ func agentText(a view.AgentStatus) string {
 		line("program", "stopped: parley agent start")
 	}
 	line("policy", a.Policy)
-	line("waiting", waitingText(a))
+	line("waiting", waitingText(a.AgentStatus))
 	line("created", a.Created.String())
 	line("updated", a.Updated.String())
 	for _, m := range a.Cut {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"strings"
 
 	"parley/actors/view"
 	"parley/capabilities"
@@ -74,6 +75,19 @@ func (c card) castLine(v view.Vote) ballotLine {
 		l.State, l.Words = "void", l.Words+" the question before"
 	}
 	return l
+}
+
+// OpenVotes returns whose votes are still to come, as far as the reader's mailbox knows.
+func (c card) OpenVotes() []view.Party { return c.WaitsFor(c.Votes) }
+
+// OwnVote returns what the reader's vote is for, as in "approved".
+func (c card) OwnVote() string {
+	for _, v := range c.Votes.Cast {
+		if c.isOwn(v.By) {
+			return strings.ToLower(c.castLine(v).Words)
+		}
+	}
+	return "answered"
 }
 
 // ownLine returns the reader's line before its vote is among those that were cast.

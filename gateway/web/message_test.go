@@ -140,13 +140,22 @@ func TestVotesAreShown(t *testing.T) {
 		Votes: &view.Votes{Need: 2, Have: 1, Own: view.VoteStands, Cast: []view.Vote{{ByName: "bob", Outcome: events.VoteDeclined, At: now, Note: "not today"}}, Waiting: []view.Party{{Name: "eve"}}},
 	}
 	html := fragment(t, newCard("", "", m, nil, nil))
-	for _, want := range []string{"1 of 2 answered", "No answer yet", "eve", "Declined", "not today", `value="withdraw"`, "You answered"} {
+	for _, want := range []string{"1 of 2 answered", "No answer yet", "eve", "Declined", "not today", `value="withdraw"`, "You answered · waiting for <bdi"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("no %q in %s", want, html)
 		}
 	}
 	if state := newRow("", local{}, m, nil).State(); state != "◐ Voted · 1 of 2" {
 		t.Errorf("in the list: %s", state)
+	}
+	own, to := capabilities.ID{ULID: [16]byte{1}}, capabilities.ID{ULID: [16]byte{2}}
+	called := m
+	called.Type, called.Permission, called.ForwardedTo = string(events.Approval), &parley.Permission{Tool: "Bash", Input: `{"command":"ls"}`}, []view.Forwarded{{Party: view.Party{ID: to, Name: "nora"}}}
+	called.Votes = &view.Votes{Need: 2, Have: 1, Own: view.VoteStands, Cast: []view.Vote{{By: own, Outcome: "once", At: now}}}
+	c := newCard("", "", called, nil, nil)
+	c.Own = own
+	if html := fragment(t, c); !strings.Contains(html, "You approved · waiting for <bdi") || strings.Contains(html, "Allowed") {
+		t.Errorf("the first vote on a call: %s", html)
 	}
 	m.Votes.Own, m.AnswerNeeded = view.VoteVoid, true
 	if html = fragment(t, newCard("", "", m, nil, nil)); !strings.Contains(html, "answer again") || strings.Contains(html, `value="withdraw"`) {

@@ -196,11 +196,11 @@ func outcomeOf(kind events.FormKind, end events.Event) (o Outcome, err error) {
 	switch e := end.(type) {
 	case *events.FormAnswered:
 		o = Outcome{Status: "answered", By: e.By, At: e.Date, Withheld: e.Withheld}
-		if e.Withheld {
-			return o, nil
-		}
 		if kind == events.Approval {
 			o.Decision, o.Reason = mailbox.ReadDecision(e.Values)
+		}
+		if e.Withheld {
+			return o, nil
 		}
 		o.Values, err = json.Marshal(e.Values)
 		return o, err
