@@ -208,43 +208,6 @@ func TestSetupAsksOnTerminal(t *testing.T) {
 	}
 }
 
-// TestCodexAsksItselfWithoutItsHook kills the hook of Codex, and takes its program away: the call waits at Codex' own prompt.
-func TestCodexAsksItselfWithoutItsHook(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS != "linux" {
-		t.Skip("the hook's process is found in /proc")
-	}
-	const prompt = "Make a file"
-	for _, way := range []string{"killed", "gone"} {
-		t.Run(way, func(t *testing.T) {
-			t.Parallel()
-			c := newCodex(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
-				{Calls: []modeltest.Call{{Tool: "exec_command", Input: map[string]any{"cmd": "touch a.txt", "sandbox_permissions": "require_escalated", "justification": "May I?"}}}},
-				{Text: "I am ready"},
-			}})
-			state := c.setUp(t, "codex")
-			attend(t, state)
-			if way == "gone" {
-				path := filepath.Join(c.home, ".codex", "hooks.json")
-				text, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				c.writeText(t, path, strings.ReplaceAll(string(text), `"parley hook`, `"/nonexistent/parley hook`))
-			}
-			terminal := inTerminal(t, c.command(t.Context(), "--no-alt-screen", "--no-daemon", "--dangerously-bypass-hook-trust", "-a", "on-request", "-s", "workspace-write", prompt))
-			if way == "killed" {
-				awaitCall(t, state, "touch a.txt")
-				killHook(t, state)
-			}
-			terminal.expect(t, "Would you like to run the following command?")
-			if isThere(c.project, "a.txt") {
-				t.Error("the command has run")
-			}
-		})
-	}
-}
-
 // trustHooks trusts the hooks of Codex, as /hooks does, and returns how many there are.
 func (c *coderTest) trustHooks(t *testing.T) int {
 	t.Helper()
