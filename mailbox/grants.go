@@ -291,7 +291,7 @@ func (c RecordRevocation) revoked(s *State, at capabilities.Time) ([]events.Even
 	if e := c.takenBack(s, at); e != nil {
 		evs = append(evs, e)
 	}
-	ended, err := s.endAsked(func(u *ResourceUse) bool { return u.isBy(c.Grant, &s.Grants) }, parley.Refuse(parley.NotPermitted, "the reference was revoked at %s", at), at)
+	ended, err := endAsked(s, func(u *ResourceUse) bool { return u.isBy(c.Grant, &s.Grants) }, parley.Refuse(parley.NotPermitted, "the reference was revoked at %s", at), at)
 	return append(evs, ended...), err
 }
 

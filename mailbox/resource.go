@@ -361,7 +361,7 @@ func (c EndResource) decide(s *State, now capabilities.Time, _ IDs) ([]events.Ev
 	if err := checkMaker(s, c.By); err != nil {
 		return nil, err
 	}
-	evs, err := s.endAsked(func(*ResourceUse) bool { return true }, parley.Refuse(parley.NotPermitted, "the resource has ended"), now)
+	evs, err := endAsked(s, func(*ResourceUse) bool { return true }, parley.Refuse(parley.NotPermitted, "the resource has ended"), now)
 	return append(evs, &events.AgentArchived{By: c.By}), err
 }
 
@@ -561,7 +561,7 @@ func (c AllowUse) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 		return nil, nil
 	}
 	if why := u.stillHeld(s, now); why != nil {
-		return s.endAsked(func(o *ResourceUse) bool { return o == u }, why, now)
+		return endAsked(s, func(o *ResourceUse) bool { return o == u }, why, now)
 	}
 	return []events.Event{&events.UseAllowed{Use: c.Use, Form: c.Form}}, nil
 }
@@ -579,7 +579,7 @@ func (u *ResourceUse) stillHeld(s *State, now capabilities.Time) error {
 func AskKey(use capabilities.ID) string { return "use " + use.ULID.String() }
 
 // endAsked ends uses that wait for a decision, with the approvals that ask about them: nobody is to decide on what can have no effect.
-func (s *State) endAsked(which func(u *ResourceUse) bool, why error, now capabilities.Time) (evs []events.Event, err error) {
+func endAsked(s *State, which func(u *ResourceUse) bool, why error, now capabilities.Time) (evs []events.Event, err error) {
 	e := parley.AsError(why)
 	for i := range s.Resource.uses {
 		u := &s.Resource.uses[i]
@@ -624,7 +624,7 @@ func (c EndUse) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, 
 		return nil, nil
 	}
 	if c.How == events.UseDenied && c.Err != nil {
-		return s.endAsked(func(o *ResourceUse) bool { return o == u }, parley.Refuse(c.Err.Code, "%s", parley.Shown(c.Err.Message, maxReason)), now)
+		return endAsked(s, func(o *ResourceUse) bool { return o == u }, parley.Refuse(c.Err.Code, "%s", parley.Shown(c.Err.Message, maxReason)), now)
 	}
 	e := &events.UseEnded{Use: c.Use, How: c.How, Date: now}
 	if c.Err != nil {
@@ -659,7 +659,7 @@ func (c LoseUses) decide(s *State, now capabilities.Time, _ IDs) (evs []events.E
 			why = parley.Refuse(parley.Cancelled, "nobody waits for the use any more, and it has no key")
 		}
 		if why != nil {
-			ended, err := s.endAsked(func(o *ResourceUse) bool { return o == u }, why, now)
+			ended, err := endAsked(s, func(o *ResourceUse) bool { return o == u }, why, now)
 			if err != nil {
 				return nil, err
 			}
