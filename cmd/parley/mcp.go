@@ -8,9 +8,11 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
+	"parley"
 	"parley/cmd/parley/editor"
 	"parley/cmd/parley/hook"
 	"parley/gateway/api"
@@ -33,19 +35,25 @@ Over HTTP a node offers the same at /mcp, for who shows the agent's token.`,
 	c.Flags().StringVar(&coder, "for", "", "act for the guest of the folder that this `agent` works in, as its hook does: "+coderNames())
 	completeFlagOf(c, "for", coders()...)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		asked, err := register(c, env, coder)
-		if err != nil {
-			return err
+		user := &toolUser{env: env, register: func(ctx context.Context) (string, error) { return register(ctx, c, env, coder) }}
+		defer user.close()
+		log := slog.New(slog.NewTextHandler(env.stderr, nil))
+		// An unknown agent fails here, where its user looks, and not at the first call of a model. But a coding agent starts its
+		// servers once: one that ends because the node restarts at that moment would be missing for the whole session.
+		if err := user.Call(c.Context(), "list_names", api.ListNamesRequest{}, nil); err != nil {
+			if coder == "" || parley.CodeOf(err) != parley.NotRunning && parley.CodeOf(err) != parley.Timeout {
+				return err
+			}
+			log.Warn("the node is away; the tools look for it at each call", "error", err)
 		}
 		ctx, cancel := context.WithCancel(c.Context())
 		defer cancel()
 		if coder == hook.Codex().Name && env.options.as == "" { // no other program is woken by what it has started
-			log := slog.New(slog.NewTextHandler(env.stderr, nil))
 			go hook.WakeCodex(ctx, hook.Options{Dial: env.dial}, func(err error) { // ends with the client
 				log.Warn("a session with mail is not woken", "error", err)
 			})
 		}
-		return serveMCP(ctx, env, asked)
+		return serveMCP(ctx, env, user, log)
 	}
 	return c
 }
@@ -83,13 +91,13 @@ command: /inbox, /answer, /resolve, /decline, /send.`,
 
 // register has the command act for the session of a coding agent, or for the guest of the folder that it works in. Without a
 // name of one it does nothing. It returns the agent that forms of the session are to be found at.
-func register(c *cobra.Command, env *environment, name string) (asker string, err error) {
+func register(ctx context.Context, c *cobra.Command, env *environment, name string) (asker string, err error) {
 	if name == "" || env.options.as != "" {
 		return env.options.as, nil
 	}
 	for _, agent := range hook.Agents() {
 		if agent.Name == name {
-			done, err := agent.Register(c.Context(), hook.Options{Env: env.lookup, Dial: env.dial, Unheard: env.options.state.in(api.UnheardFolder)})
+			done, err := agent.Register(ctx, hook.Options{Env: env.lookup, Dial: env.dial, Unheard: env.options.state.in(api.UnheardFolder)})
 			if asker = cmp.Or(done.Session, done.Name); !done.Bound { // else the node knows whom the process acts for, also after a clear
 				env.options.as = asker
 			}
@@ -115,14 +123,7 @@ func coderNames() string {
 }
 
 // serveMCP serves a client on standard input and output.
-func serveMCP(ctx context.Context, env *environment, asker string) error {
-	node := env.clientOf(client.Options{As: env.options.as, Patience: -1})
-	defer node.Close()
-	user := &toolUser{env: env, client: node, asker: asker}
-	// An unknown agent fails here, where its user looks, and not at the first call of a model.
-	if err := user.Call(ctx, "list_names", api.ListNamesRequest{}, nil); err != nil {
-		return err
-	}
+func serveMCP(ctx context.Context, env *environment, user *toolUser, log *slog.Logger) error {
 	key := make([]byte, 32) // seals need not outlive this process, which ends with its client
 	if _, err := rand.Read(key); err != nil {
 		return err
@@ -131,7 +132,7 @@ func serveMCP(ctx context.Context, env *environment, asker string) error {
 	if !ok {
 		in = io.NopCloser(env.stdin)
 	}
-	err := mcp.Run(ctx, user, mcp.Options{Version: version(), Key: key, Log: slog.New(slog.NewTextHandler(env.stderr, nil))}, in, writeCloser{env.stdout})
+	err := mcp.Run(ctx, user, mcp.Options{Version: version(), Key: key, Log: log}, in, writeCloser{env.stdout})
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
@@ -143,26 +144,59 @@ type writeCloser struct{ io.Writer }
 
 func (writeCloser) Close() error { return nil }
 
-// toolUser is the agent that the tools act for, through the node's socket.
+// toolUser is the agent that the tools act for, through the node's socket. It is known once it has registered, which the first call does
+// that finds the node.
 type toolUser struct {
-	env    *environment
-	client *client.Client
-	asker  string // the agent's name, where the page shows its forms
+	env      *environment
+	register func(ctx context.Context) (asker string, err error)
+
+	mu     sync.Mutex
+	client *client.Client // nil before it is known
+	asker  string         // the agent's name, where the page shows its forms
 }
 
 // Identity implements mcp.Agent. There is only one agent.
-func (u *toolUser) Identity() string { return u.asker }
+func (u *toolUser) Identity() string { return "" }
 
 // May implements mcp.Agent. A process that may open the socket may do everything.
 func (u *toolUser) May(string) error { return nil }
 
 // Call implements mcp.Agent.
 func (u *toolUser) Call(ctx context.Context, operation string, request, response any) error {
-	return u.client.Call(ctx, operation, request, response)
+	node, _, err := u.known(ctx)
+	if err != nil {
+		return err
+	}
+	return node.Call(ctx, operation, request, response)
+}
+
+// known returns the client of the agent, and the agent's name.
+func (u *toolUser) known(ctx context.Context) (*client.Client, string, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.client == nil {
+		asker, err := u.register(ctx)
+		if err != nil {
+			return nil, "", err
+		}
+		u.asker = asker
+		u.client = u.env.clientOf(client.Options{As: u.env.options.as, Patience: -1})
+	}
+	return u.client, u.asker, nil
+}
+
+func (u *toolUser) close() {
+	if u.client != nil {
+		u.client.Close()
+	}
 }
 
 // Link implements mcp.Agent.
 func (u *toolUser) Link(ctx context.Context, form string) string {
+	_, asker, err := u.known(ctx)
+	if err != nil {
+		return ""
+	}
 	var at api.StatusResponse
 	if err := u.env.call(ctx, "status", api.NodeRequest{}, &at); err != nil || at.Listen == api.Off {
 		return ""
@@ -171,5 +205,5 @@ func (u *toolUser) Link(ctx context.Context, form string) string {
 	if at.TLSCert != "" {
 		scheme = "https"
 	}
-	return api.FormLink(scheme+"://"+at.Listen, u.asker, form)
+	return api.FormLink(scheme+"://"+at.Listen, asker, form)
 }

@@ -299,3 +299,22 @@ func mustRef(s string) capabilities.FormRef {
 	}
 	return ref
 }
+
+// TestToolsOutliveANodeThatIsAwayAtTheStart has a coding agent start its server while the node restarts. It starts no other, so that this
+// one looks for the node at each call.
+func TestToolsOutliveANodeThatIsAwayAtTheStart(t *testing.T) {
+	t.Parallel()
+	h := openModelServer(t)
+	h.close()
+	c := exec.Command("parley", "--state", h.folder, "mcp", "--for", "claude-code")
+	c.Dir = t.TempDir()
+	c.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "CLAUDE_PROJECT_DIR="+c.Dir)
+	m := h.connectTo(&sdk.CommandTransport{Command: c}, "2025-06-18", nil)
+	if got := m.use("read_mail", arguments{}); got.Error == nil || got.Error.Code != string(parley.NotRunning) {
+		t.Errorf("without a node: %s", got.raw)
+	}
+	h.open()
+	if got := m.use("read_mail", arguments{}); got.Error != nil {
+		t.Errorf("with one: %s", got.raw)
+	}
+}

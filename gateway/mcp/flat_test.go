@@ -126,6 +126,10 @@ func TestEveryToolHasHandlerAndDescription(t *testing.T) {
 		if done[d.Name] == nil || d.Description == "" || d.Title == "" || d.Annotations == nil || !json.Valid(d.OutputSchema.(json.RawMessage)) {
 			t.Errorf("%+v", d)
 		}
+		var result struct{ Properties map[string]any }
+		if err := json.Unmarshal(d.OutputSchema.(json.RawMessage), &result); err != nil || result.Properties["error"] == nil {
+			t.Errorf("a refusal is no result of %s, which clients check: %v", d.Name, err)
+		}
 		delete(done, d.Name)
 	}
 	if len(done) > 0 {
