@@ -3,10 +3,14 @@ package gateway
 import (
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"parley"
+	"parley/actors"
 )
 
 // axePath returns the path of axe-core. It is required where a browser is.
@@ -33,8 +37,16 @@ func TestPagesAreAccessible(t *testing.T) {
 	for range 5 { // from which a rule follows
 		h.decide(h.approveIn("/srv/shop", "shell", `{"command":"git fetch origin"}`), "once")
 	}
+	if _, err := actors.TopicsOf(h.node.Host()).Make(t.Context(), "news", ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"The build is red", "It is the **rounding**"} {
+		if _, err := actors.TopicsOf(h.fae).Post(t.Context(), "news", parley.Post{Text: text}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	b := h.openBrowser()
-	for scheme, paths := range map[string][]string{"light": {"/mail", "/questions", "/agents", "/devices", "/agents/fae?tab=rules", "/agents/fae?tab=access", "/agents/fae?tab=events", "/agents/SELF", "/forms/0", "/forms/77", "/history", "/access", "/settings", "/forms/8?in=questions"}, "dark": {"/agents/fae", "/forms/1", "/forms/8", "/done"}} {
+	for scheme, paths := range map[string][]string{"light": {"/mail", "/questions", "/agents", "/devices", "/agents/fae?tab=rules", "/agents/fae?tab=access", "/agents/fae?tab=events", "/agents/SELF", "/forms/0", "/forms/77", "/history", "/topics", "/new", "/access", "/settings", "/forms/8?in=questions"}, "dark": {"/topics/news", "/history?decision=allowed&days=7", "/agents/fae", "/forms/1", "/forms/8", "/done"}} {
 		b.prefer(scheme)
 		for _, path := range paths {
 			b.do(chromedp.Navigate(b.url + path))
@@ -47,6 +59,7 @@ func TestPagesAreAccessible(t *testing.T) {
 				b.click(".ask:has(.select) button.primary") // shows the errors
 				b.reads(".wrong", "Required")
 			}
+			b.shotIfWanted("page" + strings.NewReplacer("/", "-", "?", "-", "=", "-", "&", "-").Replace(path) + "-" + scheme)
 			if found := b.violations(string(source)); found != "" {
 				t.Errorf("%s in %s:\n%s", path, scheme, found)
 			}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"html"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"parley/actors"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/eventually"
 	"parley/mailbox"
 )
 
@@ -242,4 +244,39 @@ func TestEndOfGrantIsATime(t *testing.T) {
 	if want := `, until <time datetime="` + until.String() + `">`; !strings.Contains(body, want) {
 		t.Errorf("there is no %s in\n%s", want, body)
 	}
+}
+
+// TestAgentOfUnreachedNodeSaysSo stops the node of an agent that the host holds.
+func TestAgentOfUnreachedNodeSaysSo(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	other, err := actors.Open(t.Context(), actors.Options{Folder: t.TempDir(), Name: "other", Peers: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := false
+	stop := func() {
+		if !stopped {
+			stopped = true
+			if err := other.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	t.Cleanup(stop)
+	invited, err := other.Host().Peers().Invite(t.Context(), actors.NewInvitation{Name: "page"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.node.Host().Peers().Accept(t.Context(), "other", invited.Locator); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, body := h.get("/agents", "text/html"); !strings.Contains(body, "on another node") || strings.Contains(body, "Not reachable") {
+		t.Errorf("while it is reached:\n%s", body)
+	}
+	stop()
+	eventually.Holds(t, "it is not reachable", func() bool {
+		_, _, body := h.get("/agents", "text/html")
+		return strings.Contains(body, "Not reachable")
+	})
 }
