@@ -93,7 +93,7 @@ func (p *page) agents() error {
 			return err
 		}
 	}
-	p.reach(list.Agents)
+	reach(p, list.Agents)
 	list.Agents = slices.DeleteFunc(list.Agents, func(l listedAgent) bool { return l.AgentStatus.Topic }) // Mail has the topics
 	resp, err := p.site.Backend.Call(p.ctx(), p.principal, "list_leases", api.Typed{Value: api.ListLeasesRequest{}})
 	if err != nil {
@@ -156,7 +156,7 @@ func (p *page) look(l *listedAgent, reader api.Agent) error {
 }
 
 // reach sets the state of the agents whose nodes are not reached. Of a reached one nothing is known.
-func (p *page) reach(list []listedAgent) {
+func reach(p *page, list []listedAgent) {
 	if !slices.ContainsFunc(list, func(l listedAgent) bool { return l.Away }) {
 		return
 	}

@@ -191,7 +191,7 @@ func (d pastDecision) cells() []string {
 }
 
 // lineOfPast returns the line of a message that has ended. Answers are not in it, since they may be secret.
-func (p *page) lineOfPast(m view.Message) pastDecision {
+func lineOfPast(p *page, m view.Message) pastDecision {
 	p.name(&m)
 	name := func(id capabilities.ID, known string) string {
 		switch {
@@ -226,7 +226,7 @@ func (p *page) lineOfPast(m view.Message) pastDecision {
 var formats = map[string]string{"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
 
 // export sends what History shows as a file: the newest decisions.
-func (p *page) export(q listQuery, format string) error {
+func export(p *page, q listQuery, format string) error {
 	media, known := formats[format]
 	if !known || q.View != pastMail {
 		return parley.Refuse(parley.InvalidArgument, "there is no download as %.40q", format)
@@ -250,7 +250,7 @@ func (p *page) export(q listQuery, format string) error {
 			if m.Outcome == nil {
 				continue // its content is elsewhere
 			}
-			if line := p.lineOfPast(m); format == "csv" {
+			if line := lineOfPast(p, m); format == "csv" {
 				_ = table.Write(line.cells())
 			} else {
 				_ = lines.Encode(line)

@@ -284,7 +284,7 @@ func (p *page) inbox() error {
 		return err
 	}
 	if format := q.Get("export"); format != "" {
-		return p.export(queryOf(p.r.URL.Path, q), format)
+		return export(p, queryOf(p.r.URL.Path, q), format)
 	}
 	l, err := p.list(queryOf(p.r.URL.Path, q), q.Get("before"), q["key"])
 	if err != nil {
