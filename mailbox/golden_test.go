@@ -14,7 +14,6 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
-	"parley/mailbox/mailboxtest"
 )
 
 // goldenMailbox is the log of a mailbox, and its snapshot, as the first release writes them.
@@ -77,7 +76,7 @@ func goldenMailboxes(t *testing.T) (golden []goldenMailbox) {
 	}
 	seen := map[string]bool{}
 	for _, path := range paths {
-		v := mailboxtest.New(t)
+		v := newTranscript(t)
 		datadriven.RunTest(t, path, func(_ *testing.T, d *datadriven.TestData) string { return v.RunCommand(d) })
 		for _, agent := range v.Agents {
 			fresh := false
