@@ -63,8 +63,63 @@ func TestMandatesStayWithinWhatWasGiven(t *testing.T) {
 		}
 		var all []*givenMandate
 		asked := map[string]bool{} // keys of calls that somebody was asked about
-		sessions, plans := rapid.SampledFrom([]string{"", "one", "two"}), 0
+		sessions, plans := rapid.SampledFrom([]string{"", "", "", "one", "two"}), 0
+		call := func(t *rapid.T) {
+			session, amount := sessions.Draw(t, "session"), rapid.SampledFrom([]string{"0", "40", "40", "40", "60", `"5"`, "-5"}).Draw(t, "amount")
+			live(session)
+			key := rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "key")
+			c := mailbox.RequestApproval{Permission: parley.Permission{Tool: "pay", Input: `{"amount":` + amount + `}`}, SessionAgent: of(session), IsRisky: func(*parley.Permission) bool { return false }}
+			mark := ""
+			if key != "" {
+				c.Key = key + amount
+				mark = c.Key
+			}
+			n, plain := rule.ParseAmount(amount)
+			n /= 1_000_000
+			known, room := -1, -1
+			for i, m := range all {
+				if !m.lasts(session, v.Now) {
+					continue
+				}
+				if mark != "" && slices.Contains(m.charged, mark) {
+					known = i
+				} else if room < 0 && plain && len(m.charged) < m.calls && m.spent+int(n) <= m.most {
+					room = i
+				}
+			}
+			by, ruled := c.Ruled(v.States["shop"], v.Now)
+			evs := do("shop", c)
+			var charged *events.MandateCharged
+			if len(evs) > 0 {
+				charged, _ = evs[0].(*events.MandateCharged)
+			}
+			switch {
+			case known >= 0:
+				if len(evs) > 0 || !ruled || !by.Allow {
+					t.Fatalf("a call that was charged before: %v, %+v", evs, by)
+				}
+			case room >= 0:
+				if charged == nil || len(evs) != 1 || !by.Allow || by.Mandate != charged.Mandate {
+					t.Fatalf("a call within mandate %d: %v, %+v", room, evs, by)
+				}
+				m := v.States["shop"].Rules.Mandates()
+				if i := slices.IndexFunc(m, func(m *mailbox.Mandate) bool { return m.MandateGiven.Mandate == charged.Mandate }); m[i].Calls != uint32(all[room].calls) || m[i].Session != of(session) {
+					t.Fatalf("the call was charged to %+v, and not to %+v", m[i], all[room])
+				}
+				all[room].charged, all[room].spent = append(all[room].charged, mark), all[room].spent+int(n)
+			default:
+				if charged != nil || ruled || len(evs) == 0 && !asked[mark] {
+					t.Fatalf("a call beyond all mandates: %v, %+v", evs, by)
+				}
+				asked[mark] = asked[mark] || mark != ""
+			}
+		}
 		t.Repeat(map[string]func(*rapid.T){
+			"calls": func(t *rapid.T) {
+				for range rapid.IntRange(3, 12).Draw(t, "several") {
+					call(t)
+				}
+			},
 			"": func(*rapid.T) { v.CheckReplay() },
 			"give": func(t *rapid.T) {
 				m := &givenMandate{session: sessions.Draw(t, "session"), calls: rapid.IntRange(1, 4).Draw(t, "calls"), most: rapid.IntRange(0, 100).Draw(t, "most")}
@@ -84,56 +139,7 @@ func TestMandatesStayWithinWhatWasGiven(t *testing.T) {
 				do("shop", draft)
 				all = append(all, m)
 			},
-			"call": func(t *rapid.T) {
-				session, amount := sessions.Draw(t, "session"), rapid.SampledFrom([]string{"0", "5", "40", "100", `"5"`, "-5", "1e1"}).Draw(t, "amount")
-				live(session)
-				key := rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "key")
-				c := mailbox.RequestApproval{Permission: parley.Permission{Tool: "pay", Input: `{"amount":` + amount + `}`}, SessionAgent: of(session), IsRisky: func(*parley.Permission) bool { return false }}
-				mark := ""
-				if key != "" {
-					c.Key = key + amount
-					mark = c.Key
-				}
-				n, plain := rule.ParseAmount(amount)
-				n /= 1_000_000
-				known, room := -1, -1
-				for i, m := range all {
-					if !m.lasts(session, v.Now) {
-						continue
-					}
-					if mark != "" && slices.Contains(m.charged, mark) {
-						known = i
-					} else if room < 0 && plain && len(m.charged) < m.calls && m.spent+int(n) <= m.most {
-						room = i
-					}
-				}
-				by, ruled := c.Ruled(v.States["shop"], v.Now)
-				evs := do("shop", c)
-				var charged *events.MandateCharged
-				if len(evs) > 0 {
-					charged, _ = evs[0].(*events.MandateCharged)
-				}
-				switch {
-				case known >= 0:
-					if len(evs) > 0 || !ruled || !by.Allow {
-						t.Fatalf("a call that was charged before: %v, %+v", evs, by)
-					}
-				case room >= 0:
-					if charged == nil || len(evs) != 1 || !by.Allow || by.Mandate != charged.Mandate {
-						t.Fatalf("a call within mandate %d: %v, %+v", room, evs, by)
-					}
-					m := v.States["shop"].Rules.Mandates()
-					if i := slices.IndexFunc(m, func(m *mailbox.Mandate) bool { return m.MandateGiven.Mandate == charged.Mandate }); m[i].Calls != uint32(all[room].calls) || m[i].Session != of(session) {
-						t.Fatalf("the call was charged to %+v, and not to %+v", m[i], all[room])
-					}
-					all[room].charged, all[room].spent = append(all[room].charged, mark), all[room].spent+int(n)
-				default:
-					if charged != nil || ruled || len(evs) == 0 && !asked[mark] {
-						t.Fatalf("a call beyond all mandates: %v, %+v", evs, by)
-					}
-					asked[mark] = asked[mark] || mark != ""
-				}
-			},
+			"call": func(t *rapid.T) { call(t) },
 			"wait": func(t *rapid.T) { v.Now += capabilities.Time(rapid.IntRange(1, 40).Draw(t, "minutes") * 60_000) },
 			"end": func(t *rapid.T) {
 				if len(all) == 0 {
