@@ -367,7 +367,7 @@ func (m *settleTogether) handle(b *mailboxActor) {
 	evs, err := recalled(b.old, func() (evs []events.Event, err error) {
 		evs, refused = b.state.SettleEach(m.commands, now, b.node.newID)
 		for _, err := range refused {
-			if absent, ok := errors.AsType[*mailbox.Absent](err); ok {
+			if absent, ok := errors.AsType[*mailbox.PagedOut](err); ok {
 				return nil, absent
 			}
 		}

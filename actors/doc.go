@@ -15,7 +15,7 @@
 // scheduler or the journal's supervisor crashes too often. An idle mailbox is passivated.
 //
 // A mailbox holds its open messages. Its actor reads others back from the journal when a message or a list needs them.
-// It lends them to the state: see old.go. It keeps some of them, at most 2 MiB and those of its latest message.
+// It lends them to the state: see paging.go. It keeps some of them, at most 2 MiB and those of its latest message.
 //
 // A peer is another node. Items for its mailboxes stay in the sender's outbox until the receiver has replied. The
 // peer's actor, of package peers, sends them. The node gives that package its mailboxes: see inbound.go and

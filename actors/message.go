@@ -106,7 +106,7 @@ func (m moveMessages) handle(b *mailboxActor) (refused []error, err error) {
 	evs, err := recalled(b.old, func() (evs []events.Event, err error) {
 		evs, refused = b.state.MoveEach(b.node.accounts.limits(b.reg.id, now), m.command, now, b.node.newID)
 		for _, err := range refused {
-			if absent, ok := errors.AsType[*mailbox.Absent](err); ok {
+			if absent, ok := errors.AsType[*mailbox.PagedOut](err); ok {
 				return nil, absent
 			}
 		}

@@ -301,7 +301,7 @@ const trimEvery = 64
 // fold applies events to a state.
 func (n *Node) fold(ctx context.Context, s *mailbox.State, evs []persistence.Entry) error {
 	old := map[uint64]*mailbox.Message{}
-	s.Mail.Lend(old)
+	s.Mail.UseOld(old)
 	for i, e := range evs {
 		if i%trimEvery == 0 {
 			trimOld(old, maxOldReplay)
@@ -314,8 +314,8 @@ func (n *Node) fold(ctx context.Context, s *mailbox.State, evs []persistence.Ent
 			return parley.Refuse(parley.CorruptLog, "mailbox %s is put aside: commit %d: %v", s.ID, e.Commit, err).
 				WithHint("the other mailboxes are well; parley log shows what this one has")
 		}
-		s.Mail.Index.Trim(maxRestocked)
-		s.Tables().Trim(maxTablePages)
+		s.Mail.Index.PageOut(maxPagedIn)
+		s.Tables().PageOut(maxTablePages)
 	}
 	return nil
 }

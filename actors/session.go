@@ -69,9 +69,9 @@ func Holds(ctx context.Context, a *Agent, path string) (bool, error) {
 // lentName is the beginning of the name of what a session was lent and its address has no name for.
 const lentName = "lent-"
 
-// Lend has a session hold an agent that its address holds under a path, or by an ID or a locator. The grant is the address's:
+// ShareWith has a session hold an agent that its address holds under a path, or by an ID or a locator. The grant is the address's:
 // it is in the log, and ends with what the address itself was granted. It refuses as a message to that recipient.
-func (ss Sessions) Lend(ctx context.Context, session *Agent, path string) error {
+func (ss Sessions) ShareWith(ctx context.Context, session *Agent, path string) error {
 	got, err := call(ctx, ss.agent, lend{session.id, path})
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ type lent struct {
 func (m lend) handle(b *mailboxActor) (got lent, err error) {
 	now := b.node.now()
 	evs, err := recalled(b.old, func() (evs []events.Event, err error) {
-		got.name, got.value, evs, err = mailbox.Lend(b.state, m.session, m.path, now, b.node.newID)
+		got.name, got.value, evs, err = mailbox.ShareWith(b.state, m.session, m.path, now, b.node.newID)
 		return evs, err
 	})
 	if err != nil {

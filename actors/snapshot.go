@@ -22,7 +22,7 @@ const (
 	sealAtOnce     = 256  // pages that are sealed for one snapshot: some 15 ms
 	sweepAtOnce    = 1024 // parts in the store that are looked at for one snapshot
 	maxPages       = 2    // pages of a mailbox's index that are kept when a snapshot has stored them
-	maxRestocked   = 16   // and until the next snapshot
+	maxPagedIn     = 16   // and until the next snapshot
 	maxTablePages  = 64   // pages of each table: some 4 MB of names
 )
 
@@ -124,14 +124,14 @@ func (r *registry) saveLast(ctx context.Context) {
 
 // trimPages lets pages of the index go out of memory that have been stored.
 func (o *oldMail) trimPages() {
-	most := maxRestocked
+	most := maxPagedIn
 	if stored := o.reg.stored.Swap(nil); stored != nil {
 		o.state.Mail.Index.Stored(stored.Pages...)
 		o.state.Tables().Stored(stored.Tables)
 		most = maxPages
 	}
-	o.state.Mail.Index.Trim(most)
-	o.state.Tables().Trim(maxTablePages)
+	o.state.Mail.Index.PageOut(most)
+	o.state.Tables().PageOut(maxTablePages)
 }
 
 // lostPage is the error of a page that cannot be read from the store of snapshots.
@@ -139,15 +139,15 @@ type lostPage struct{ error }
 
 func (e lostPage) Unwrap() error { return e.error }
 
-// restock reads pages of a state's index, and of its tables.
-func restock(ctx context.Context, j *persistence.Journal, s *mailbox.State, pages []mailbox.Page, tables []table.Sum) error {
+// pageIn reads pages of a state's index, and of its tables.
+func pageIn(ctx context.Context, j *persistence.Journal, s *mailbox.State, pages []mailbox.Page, tables []table.Sum) error {
 	for _, sum := range tables {
 		if !s.Tables().Lacks(sum) {
 			continue
 		}
 		b, err := j.SnapshotPart(ctx, s.ID, sum)
 		if err == nil {
-			err = s.Tables().Restock(sum, b)
+			err = s.Tables().PageIn(sum, b)
 		}
 		if err != nil {
 			return lostPage{fmt.Errorf("a table of mailbox %s: %w", s.ID, err)}
@@ -159,7 +159,7 @@ func restock(ctx context.Context, j *persistence.Journal, s *mailbox.State, page
 		}
 		b, err := j.SnapshotPart(ctx, s.ID, p.Sum)
 		if err == nil {
-			err = s.Mail.Index.Restock(p, b)
+			err = s.Mail.Index.PageIn(p, b)
 		}
 		if err != nil {
 			return lostPage{fmt.Errorf("page %d of mailbox %s: %w", p.Number, s.ID, err)}

@@ -29,8 +29,8 @@ func shed(t *testing.T, a *Agent) []mailbox.Page {
 			return nil, err
 		}
 		b.old.trimPages()
-		b.state.Mail.Index.Trim(0)
-		return b.state.Mail.Index.AbsentPages(), nil
+		b.state.Mail.Index.PageOut(0)
+		return b.state.Mail.Index.PagedOutPages(), nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -182,8 +182,8 @@ func shedTables(t *testing.T, a *Agent) []table.Sum {
 			err = b.node.snapshots.save(context.Background(), snapshot{b.reg, b.state.Version, parts})
 		}
 		b.old.trimPages()
-		b.state.Tables().Trim(0)
-		return b.state.Tables().Absent(), err
+		b.state.Tables().PageOut(0)
+		return b.state.Tables().PagedOut(), err
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -247,7 +247,7 @@ type RemoteAmendment struct {
 	Schema *form.Schema // of the fields, if they were compiled before
 }
 
-// IsNews reports whether the amendment changes the copy of its form. It fails with Absent, and for an unknown form.
+// IsNews reports whether the amendment changes the copy of its form. It fails with PagedOut, and for an unknown form.
 func (c RecordAmendment) IsNews(s *State) (bool, error) {
 	m, err := s.Mail.FindFormID(c.Amendment.Form)
 	return err == nil && m.Form.IsOpen() && c.Amendment.Revision > m.Form.Revision(), err

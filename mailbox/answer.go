@@ -178,10 +178,10 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 	if err != nil {
 		return SettleForm{}, capabilities.ID{}, err
 	}
-	var absent *Absent
+	var absent *PagedOut
 	values, err := schema.ReadAndCheck(r.Texts, claimed, func(path string) (capabilities.Value, error) {
 		v, err := held.at(path)
-		if a, ok := errors.AsType[*Absent](err); ok {
+		if a, ok := errors.AsType[*PagedOut](err); ok {
 			absent = a
 		}
 		return v, err

@@ -14,7 +14,7 @@ import (
 var ErrNonsense = errors.New("event does not follow from those before it")
 
 // Apply folds one event into the state. It fails with ErrNonsense for an event that cannot follow. The state is unfit
-// for use then, and the mailbox has to be quarantined. It fails with Absent, and changes nothing, if it needs a message
+// for use then, and the mailbox has to be quarantined. It fails with PagedOut, and changes nothing, if it needs a message
 // that is not in memory.
 func (s *State) Apply(r events.Recorded) error {
 	if err := s.needs(r.Event); err != nil {

@@ -332,11 +332,11 @@ func grantEvents(grants []capabilities.Grant) []events.Event {
 }
 
 // Agents returns the agents for which the agent has a usable name, each with the name that Names.Of returns. It
-// fails with Absent.
+// fails with PagedOut.
 func (n Namespace) Agents(now capabilities.Time) (map[capabilities.ID]string, error) {
 	l := &n.s.Names
-	if pages := l.byULID.Absent(); len(pages) > 0 {
-		return nil, &Absent{Tables: pages}
+	if pages := l.byULID.PagedOut(); len(pages) > 0 {
+		return nil, &PagedOut{Tables: pages}
 	}
 	all := map[capabilities.ID]string{}
 	add := func(id capabilities.ID) {
@@ -370,7 +370,7 @@ func isResource(s *State, id capabilities.ID) bool {
 }
 
 // NameOf returns the name that Names.Of returns, if the agent has a usable name for another; otherwise "". It fails
-// with Absent.
+// with PagedOut.
 func (n Namespace) NameOf(id capabilities.ID, now capabilities.Time) (string, error) {
 	name, err := n.s.Names.inTable(id) // it is usable
 	if err == nil && (name != "" || slices.ContainsFunc(n.s.Names.byAgent[id], func(name string) bool { return isUsable(n.s, name, now) })) {

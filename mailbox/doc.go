@@ -15,8 +15,8 @@
 // form of another node is queued until its home has decided on it. Commands from another node are types of their own.
 //
 // A State holds the messages that are open, that are to be delivered, or that a run is for. Of each other message it
-// has an index entry of 32 bytes: see package index. Where such a message is needed, methods fail with Absent. The
-// caller then reads its events from the log, makes it with Recall, lends it with Lend, and calls again.
+// has an index entry of 32 bytes: see package index. Where such a message is needed, methods fail with PagedOut. The
+// caller then reads its events from the log, makes it with Rebuild, lends it with UseOld, and calls again.
 //
 // Promised: a form is settled at most once; a message number is never reused; a repeated delivery changes nothing; a
 // refused command changes nothing; an agent uses only what its log says that it holds; Decide changes nothing in the

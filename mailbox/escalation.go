@@ -35,7 +35,7 @@ func (s *State) escalate(m *Message, number uint64, now capabilities.Time, ids I
 	ref := agentRef(p.Escalate.Agent)
 	ref.Grant, ref.Facet = p.Escalate.Via, p.Escalate.Facet
 	err := s.permit(ref, capabilities.UseSend, now)
-	if _, absent := errors.AsType[*Absent](err); absent {
+	if _, absent := errors.AsType[*PagedOut](err); absent {
 		return nil, err
 	}
 	if err != nil {

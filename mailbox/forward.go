@@ -288,7 +288,7 @@ type forwarding struct {
 }
 
 // passOn returns the events that forward a form to stand-ins. It leaves out those that had the form before, as in a
-// loop, and those it cannot reach now. It fails with Absent.
+// loop, and those it cannot reach now. It fails with PagedOut.
 func (w forwarding) passOn(e *events.FormRequested, to []standIn) (evs []events.Event, err error) {
 	if e.NoForward || e.From == w.s.ID {
 		return nil, nil
@@ -304,7 +304,7 @@ func (w forwarding) passOn(e *events.FormRequested, to []standIn) (evs []events.
 				evs = append(evs, forwarded...)
 			}
 		}
-		if absent, ok := errors.AsType[*Absent](err); ok {
+		if absent, ok := errors.AsType[*PagedOut](err); ok {
 			return nil, absent
 		}
 	}
@@ -476,7 +476,7 @@ func checkCause(c events.ForwardCause) error {
 }
 
 // HasForwarded reports whether the agent has forwarded a form to another, or asked its home to. If the home is on
-// another node, it looks for the grant that such a request makes. It fails with Absent.
+// another node, it looks for the grant that such a request makes. It fails with PagedOut.
 func (s *State) HasForwarded(form, to capabilities.ID) (bool, error) {
 	m, err := s.Mail.FindFormID(form)
 	switch parley.CodeOf(err) {

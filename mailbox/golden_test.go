@@ -49,7 +49,7 @@ func TestGoldenLogAndSnapshotAreRead(t *testing.T) {
 			t.Fatalf("the log of %s: %v", g.ID, err)
 		}
 		folded := mailbox.New(g.ID)
-		folded.Mail.Lend(map[uint64]*mailbox.Message{})
+		folded.Mail.UseOld(map[uint64]*mailbox.Message{})
 		for _, r := range log {
 			if err := folded.Apply(r); err != nil {
 				t.Fatalf("%s: %s: %v", g.ID, events.Name(r.Event), err)

@@ -83,7 +83,7 @@ func passMessage(s *State, e *events.MessagePosted, now capabilities.Time, ids I
 			continue
 		}
 		ref, err := s.holder(capabilities.UseSend, now).reach(id.String())
-		if _, absent := errors.AsType[*Absent](err); absent {
+		if _, absent := errors.AsType[*PagedOut](err); absent {
 			return nil, err
 		}
 		if err != nil { // it was revoked: the group cannot reach it any more
@@ -115,7 +115,7 @@ func (s *State) wayBack(e *events.MessagePosted) (back, replyTo capabilities.ID,
 		return back, replyTo, nil
 	}
 	parent, err := s.Mail.Find(capabilities.FormID(e.ReplyTo))
-	if _, absent := errors.AsType[*Absent](err); absent {
+	if _, absent := errors.AsType[*PagedOut](err); absent {
 		return back, replyTo, err
 	}
 	if err != nil || parent.Posted == nil || parent.Posted.From != s.ID || parent.Posted.Original.IsZero() {

@@ -97,7 +97,7 @@ func (c MoveMessages) command(ref capabilities.FormRef) (Command, error) {
 }
 
 // MoveEach returns the events that move the messages, and why each message is refused, in their order. Quotas and bounds
-// hold for all together. A message that is named twice is moved once. A refusal is Absent if a message is not in memory.
+// hold for all together. A message that is named twice is moved once. A refusal is PagedOut if a message is not in memory.
 func (s *State) MoveEach(l *quota.Limits, c MoveMessages, now capabilities.Time, ids IDs) (evs []events.Event, refused []error) {
 	refused = make([]error, len(c.Messages))
 	seen := make(map[uint64]bool, len(c.Messages))
@@ -182,12 +182,12 @@ type Counts struct {
 	All     int
 }
 
-// CountsOf returns the numbers of messages in the lists of a mailbox's inbox. It fails with Absent if they have to be counted, and
+// CountsOf returns the numbers of messages in the lists of a mailbox's inbox. It fails with PagedOut if they have to be counted, and
 // pages of the index are not in memory: then Recount counts them.
 func CountsOf(s *State) (Counts, error) {
 	l := &s.Mail
 	if l.Index.tally == nil {
-		return Counts{}, &Absent{Pages: l.Index.entries.Absent()}
+		return Counts{}, &PagedOut{Pages: l.Index.entries.PagedOut()}
 	}
 	c := Counts{Snoozed: l.Snoozed.Len(), Done: l.Index.tally.Done, Unread: l.Index.tally.Unread, All: int(l.Index.Len())}
 	for n := range l.waiting.From(0) {

@@ -12,7 +12,7 @@ import (
 )
 
 // Index lists the messages of a mailbox, whether they are in memory or not. It counts them, and knows which changed last.
-// Methods fail with Absent where a page is not in memory.
+// Methods fail with PagedOut where a page is not in memory.
 type Index struct {
 	entries index.Index
 	recent  index.Changes
@@ -31,13 +31,13 @@ const pageLength = 1 << 10
 // Len returns the number of messages. Their numbers begin at 0.
 func (x *Index) Len() uint64 { return x.entries.Len() }
 
-// Has reports whether a message or form is here. It fails with Absent.
+// Has reports whether a message or form is here. It fails with PagedOut.
 func (x *Index) Has(id capabilities.ID) (bool, error) {
 	_, ok, err := x.NumberOf(id)
 	return ok, err
 }
 
-// NumberOf returns the number of the message or form with an ID. It fails with Absent.
+// NumberOf returns the number of the message or form with an ID. It fails with PagedOut.
 func (x *Index) NumberOf(id capabilities.ID) (n uint64, ok bool, err error) {
 	n, ok, pages := x.entries.Find(id)
 	if !ok && len(pages) > 0 {
@@ -48,14 +48,14 @@ func (x *Index) NumberOf(id capabilities.ID) (n uint64, ok bool, err error) {
 
 // absent returns the error for pages of the index.
 func (x *Index) absent(pages ...int) error {
-	a := &Absent{}
+	a := &PagedOut{}
 	for _, i := range pages {
 		a.Pages = append(a.Pages, x.entries.PageAt(i))
 	}
 	return a
 }
 
-// entry returns the entry of a message. It fails with Absent.
+// entry returns the entry of a message. It fails with PagedOut.
 func (x *Index) entry(n uint64) (*index.Entry, error) {
 	if !x.entries.Has(n) {
 		return nil, x.absent(x.entries.PageOf(n))
@@ -63,8 +63,8 @@ func (x *Index) entry(n uint64) (*index.Entry, error) {
 	return x.entries.At(n), nil
 }
 
-// AbsentPages returns the pages that are not in memory.
-func (x *Index) AbsentPages() []Page { return x.entries.Absent() }
+// PagedOutPages returns the pages that are not in memory.
+func (x *Index) PagedOutPages() []Page { return x.entries.PagedOut() }
 
 // IsAbsent reports whether a page is not in memory.
 func (x *Index) IsAbsent(p Page) bool { return !x.entries.Has(x.entries.FirstOf(p.Number)) }
@@ -80,32 +80,32 @@ func (x *Index) PagesOf(numbers []uint64) []Page {
 	return slices.Collect(maps.Values(pages))
 }
 
-// Restock brings a page of the index into memory. It fails for bytes that are not those of the page.
-func (x *Index) Restock(p Page, encoded []byte) error { return x.entries.Restock(p.Number, encoded) }
+// PageIn brings a page of the index into memory. It fails for bytes that are not those of the page.
+func (x *Index) PageIn(p Page, encoded []byte) error { return x.entries.PageIn(p.Number, encoded) }
 
 // Remake brings all pages of the index into memory that are not there. It takes them from the mail of a state that has
 // the same messages, and all pages in memory.
 func (x *Index) Remake(whole *Index) {
-	for _, p := range x.entries.Absent() {
+	for _, p := range x.entries.PagedOut() {
 		x.entries.Remake(p.Number, &whole.entries)
 	}
 }
 
-// Stored notes that pages are stored. Trim may let them go out of memory.
+// Stored notes that pages are stored. PageOut may let them go out of memory.
 func (x *Index) Stored(pages ...Page) {
 	for _, p := range pages {
 		x.entries.Stored(p)
 	}
 }
 
-// Trim lets stored pages go out of memory until at most some are left.
-func (x *Index) Trim(most int) { x.entries.Trim(most) }
+// PageOut lets stored pages go out of memory until at most some are left.
+func (x *Index) PageOut(most int) { x.entries.PageOut(most) }
 
 // Versions returns the versions of the events that a message is made of, oldest first. The message's page has to be in
 // memory.
 func (x *Index) Versions(number uint64) []uint64 { return x.entries.Versions(number) }
 
-// VersionsOf is Versions for any message. It fails with Absent.
+// VersionsOf is Versions for any message. It fails with PagedOut.
 func (x *Index) VersionsOf(number uint64) ([]uint64, error) {
 	if err := x.needPages(number); err != nil {
 		return nil, err
@@ -113,10 +113,10 @@ func (x *Index) VersionsOf(number uint64) ([]uint64, error) {
 	return x.Versions(number), nil
 }
 
-// needPages fails with Absent if pages of messages are not in memory.
+// needPages fails with PagedOut if pages of messages are not in memory.
 func (x *Index) needPages(numbers ...uint64) error {
 	if pages := x.PagesOf(numbers); len(pages) > 0 {
-		return &Absent{Pages: pages}
+		return &PagedOut{Pages: pages}
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func (x *Index) Recount(all iter.Seq2[Listed, error]) error {
 
 // countAll counts the messages if all pages of the index are in memory.
 func (x *Index) countAll() {
-	if x.tally != nil || len(x.entries.Absent()) > 0 {
+	if x.tally != nil || len(x.entries.PagedOut()) > 0 {
 		return
 	}
 	x.tally = &tally{}
@@ -196,7 +196,7 @@ func (x *Index) countAll() {
 	}
 }
 
-// IsUnread reports whether a message is unread. It fails with Absent.
+// IsUnread reports whether a message is unread. It fails with PagedOut.
 func (x *Index) IsUnread(n uint64) (bool, error) {
 	e, err := x.entry(n)
 	return err == nil && isUnread(e), err
@@ -249,7 +249,7 @@ func listed(n uint64, e *index.Entry) Listed {
 	}
 }
 
-// Listed returns how a message is listed. The number has to be that of a message. It fails with Absent.
+// Listed returns how a message is listed. The number has to be that of a message. It fails with PagedOut.
 func (x *Index) Listed(n uint64) (Listed, error) {
 	e, err := x.entry(n)
 	if err != nil {
@@ -258,7 +258,7 @@ func (x *Index) Listed(n uint64) (Listed, error) {
 	return listed(n, e), nil
 }
 
-// List returns the messages of a page of the index, from a number on; none if there are no more. It fails with Absent.
+// List returns the messages of a page of the index, from a number on; none if there are no more. It fails with PagedOut.
 func (x *Index) List(first uint64) ([]Listed, error) {
 	if first >= x.Len() {
 		return nil, nil
@@ -274,7 +274,7 @@ func (x *Index) List(first uint64) ([]Listed, error) {
 }
 
 // ListBack returns the messages of a page of the index before a number, the newest first; none if there are no more. It
-// fails with Absent.
+// fails with PagedOut.
 func (x *Index) ListBack(before uint64) ([]Listed, error) {
 	if before = min(before, x.Len()); before == 0 {
 		return nil, nil
@@ -304,7 +304,7 @@ func (x *Index) Touched(version uint64) ([]uint64, bool) {
 	return numbers, true
 }
 
-// changedLately calls fn for the messages that changed after a version. It fails with Absent.
+// changedLately calls fn for the messages that changed after a version. It fails with PagedOut.
 func (x *Index) changedLately(version uint64, fn func(uint64, *index.Entry)) error {
 	lately := x.recent.After(version)
 	var numbers []uint64
@@ -314,7 +314,7 @@ func (x *Index) changedLately(version uint64, fn func(uint64, *index.Entry)) err
 		}
 	}
 	if len(numbers) > 0 {
-		return &Absent{Pages: x.PagesOf(numbers)}
+		return &PagedOut{Pages: x.PagesOf(numbers)}
 	}
 	for _, c := range lately {
 		if e := x.entries.At(c.Number); uint64(e.Changed) == c.Version {
@@ -324,7 +324,7 @@ func (x *Index) changedLately(version uint64, fn func(uint64, *index.Entry)) err
 	return nil
 }
 
-// Keys has the numbers of what the agent sent under idempotency keys. Methods fail with Absent where a page of them is not
+// Keys has the numbers of what the agent sent under idempotency keys. Methods fail with PagedOut where a page of them is not
 // in memory.
 type Keys struct {
 	asked  table.Digests // forms that the agent asked
@@ -383,7 +383,7 @@ func NewChangedMessages(version uint64, limit int, open bool, fits func(Listed) 
 }
 
 // Step takes the messages of another page of the mail, which has not changed since the first step. It reports whether
-// there was one. It fails with Absent, and takes the same page when it is called again.
+// there was one. It fails with PagedOut, and takes the same page when it is called again.
 func (c *ChangedMessages) Step(l *Mail) (bool, error) {
 	switch {
 	case c.begun:

@@ -20,7 +20,7 @@ type Mail struct {
 
 	Index   Index
 	live    map[uint64]*Message // held, by number
-	lent    map[uint64]*Message // the caller's: see Lend
+	lent    map[uint64]*Message // the caller's: see UseOld
 	reached reachedRefs
 
 	Keys    Keys
@@ -120,7 +120,7 @@ func (l *Mail) underKey(keys *table.Digests, key string) (*Message, error) {
 }
 
 // Find returns a message by its number here, or by the ID of a message, form, promise or resolver. It refuses with
-// NO_SUCH_MESSAGE, or with INVALID_ARGUMENT for the zero FormRef. It fails with Absent, as all that return messages.
+// NO_SUCH_MESSAGE, or with INVALID_ARGUMENT for the zero FormRef. It fails with PagedOut, as all that return messages.
 func (l *Mail) Find(ref capabilities.FormRef) (*Message, error) {
 	if ref.IsZero() {
 		return nil, parley.Refuse(parley.InvalidArgument, "which message? give its number or id")
@@ -215,7 +215,7 @@ func mustBeForm(m *Message, err error) (*Message, error) {
 	return m, err
 }
 
-// form returns the form that an event is about. It fails with ErrNonsense, or with Absent.
+// form returns the form that an event is about. It fails with ErrNonsense, or with PagedOut.
 func (l *Mail) form(id capabilities.ID) (*Message, error) {
 	n, ok, err := l.Index.NumberOf(id)
 	if err != nil {

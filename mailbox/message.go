@@ -270,7 +270,7 @@ func resolve(s *State, p text.Part) (v capabilities.Value, known bool, err error
 	if sp := capabilities.Special("@" + p.Path); parley.CodeOf(err) == parley.UnknownName && sp != "" {
 		v, err = s.Namespace().Lookup(sp)
 	}
-	if _, absent := errors.AsType[*Absent](err); absent {
+	if _, absent := errors.AsType[*PagedOut](err); absent {
 		return v, false, err
 	}
 	if err != nil && strings.HasPrefix(p.Path, "@") {
@@ -382,7 +382,7 @@ func (c PostMessage) sameRecipient(s *State, sent *Message) (bool, error) {
 }
 
 // sameText reports whether the message has the words of another, with the same values under the same edges. What one took as
-// text and the other as a reference differs. It fails with Absent.
+// text and the other as a reference differs. It fails with PagedOut.
 func (c PostMessage) sameText(s *State, spans []events.Span) (bool, error) {
 	parts := c.parts()
 	values := map[string]capabilities.Value{}
@@ -391,7 +391,7 @@ func (c PostMessage) sameText(s *State, spans []events.Span) (bool, error) {
 			continue
 		}
 		v, known, err := resolve(s, p)
-		if _, absent := errors.AsType[*Absent](err); absent {
+		if _, absent := errors.AsType[*PagedOut](err); absent {
 			return false, err
 		}
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 )
 
 // Names holds the agent's own names for values. Those of the node's agents that the agent holds in full are in tables,
-// since they may be very many. Methods that need a page of these that is not in memory fail with Absent.
+// since they may be very many. Methods that need a page of these that is not in memory fail with PagedOut.
 type Names struct {
 	self    capabilities.ID
 	profile *Profile
@@ -83,7 +83,7 @@ func (l *Names) unbind(name string) {
 	l.order.Delete(name)
 }
 
-// needs fails with Absent if a name cannot be bound to a value, or freed, with the pages in memory.
+// needs fails with PagedOut if a name cannot be bound to a value, or freed, with the pages in memory.
 func (l *Names) needs(name string, v capabilities.Value) error {
 	old, bound, err := l.agents.Get(name)
 	if bound && err == nil {
@@ -95,7 +95,7 @@ func (l *Names) needs(name string, v capabilities.Value) error {
 	return absentTable(err)
 }
 
-// get returns the value of a name, and whether it has one. It fails with Absent.
+// get returns the value of a name, and whether it has one. It fails with PagedOut.
 func (l *Names) get(name string) (capabilities.Value, bool, error) {
 	name = capabilities.Normal(name)
 	if v, bound := l.values[name]; bound {
@@ -108,7 +108,7 @@ func (l *Names) get(name string) (capabilities.Value, bool, error) {
 	return capabilities.Reference(agentRef(l.agentOf(key))), true, nil
 }
 
-// bound returns the value of a name. It refuses with INVALID_NAME or UNKNOWN_NAME, and fails with Absent.
+// bound returns the value of a name. It refuses with INVALID_NAME or UNKNOWN_NAME, and fails with PagedOut.
 func (l *Names) bound(name string) (capabilities.Value, error) {
 	if err := capabilities.CheckName(name); err != nil {
 		return capabilities.Value{}, err
@@ -120,10 +120,10 @@ func (l *Names) bound(name string) (capabilities.Value, error) {
 	return v, err
 }
 
-// all returns all names with their values. It fails with Absent.
+// all returns all names with their values. It fails with PagedOut.
 func (l *Names) all() (map[string]capabilities.Value, error) {
-	if pages := l.agents.Absent(); len(pages) > 0 {
-		return nil, &Absent{Tables: pages}
+	if pages := l.agents.PagedOut(); len(pages) > 0 {
+		return nil, &PagedOut{Tables: pages}
 	}
 	all := maps.Clone(l.values)
 	for e := range l.agents.From("") {
@@ -132,7 +132,7 @@ func (l *Names) all() (map[string]capabilities.Value, error) {
 	return all, nil
 }
 
-// inTable returns the first name of an agent in the tables; "" if there is none. It fails with Absent.
+// inTable returns the first name of an agent in the tables; "" if there is none. It fails with PagedOut.
 func (l *Names) inTable(id capabilities.ID) (string, error) {
 	if id.Node != l.self.Node {
 		return "", nil
@@ -156,7 +156,7 @@ func (l *Names) inTable(id capabilities.ID) (string, error) {
 // hostName is how agents name their host.
 const hostName = "HOST"
 
-// Of returns the agent's own name for another agent; "" if it has none. HOST and SELF come first. It fails with Absent.
+// Of returns the agent's own name for another agent; "" if it has none. HOST and SELF come first. It fails with PagedOut.
 func (l *Names) Of(id capabilities.ID) (string, error) {
 	switch id {
 	case l.profile.Host:
@@ -174,7 +174,7 @@ func (l *Names) Of(id capabilities.ID) (string, error) {
 }
 
 // describe returns an agent as error messages show it: by the agent's own name for it, or else by its ID. It fails with
-// Absent.
+// PagedOut.
 func (l *Names) describe(id capabilities.ID) (string, error) {
 	name, err := l.Of(id)
 	if name != "" || err != nil {
@@ -184,7 +184,7 @@ func (l *Names) describe(id capabilities.ID) (string, error) {
 }
 
 // grantName returns the agent's name for a reference that it gives; without one, the field or edge of the reference. It
-// fails with Absent.
+// fails with PagedOut.
 func (l *Names) grantName(ref capabilities.Ref, edge string) (string, error) {
 	if ref.Kind.IsResource() {
 		return cmp.Or(l.closest(ref, edge), edge), nil
@@ -219,10 +219,10 @@ func (l *Names) addMade(id capabilities.ID) bool {
 	return true
 }
 
-// Made returns the agents that this one has made and has or had a name for. It fails with Absent.
+// Made returns the agents that this one has made and has or had a name for. It fails with PagedOut.
 func (l *Names) Made() ([]capabilities.ID, error) {
-	if pages := l.byULID.Absent(); len(pages) > 0 {
-		return nil, &Absent{Tables: pages}
+	if pages := l.byULID.PagedOut(); len(pages) > 0 {
+		return nil, &PagedOut{Tables: pages}
 	}
 	made := []capabilities.ID{}
 	for e := range l.byULID.From("") {
@@ -235,8 +235,8 @@ func (l *Names) Made() ([]capabilities.ID, error) {
 
 // absentTable returns the error of a table as the mailbox's.
 func absentTable(err error) error {
-	if page, ok := errors.AsType[table.Absent](err); ok {
-		return &Absent{Tables: []table.Sum{table.Sum(page)}}
+	if page, ok := errors.AsType[table.PagedOut](err); ok {
+		return &PagedOut{Tables: []table.Sum{table.Sum(page)}}
 	}
 	return err
 }

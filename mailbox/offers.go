@@ -108,7 +108,7 @@ func (x *Index) Unoffered(reader capabilities.ID) ([]uint64, bool) {
 	return numbers, true
 }
 
-// ByPriority orders messages by their priority, and keeps the order of those with the same. It fails with Absent.
+// ByPriority orders messages by their priority, and keeps the order of those with the same. It fails with PagedOut.
 func (x *Index) ByPriority(numbers []uint64) error {
 	if err := x.needPages(numbers...); err != nil {
 		return err
@@ -215,8 +215,8 @@ func (c OfferMessages) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Ev
 		return nil, err
 	}
 	if l.Index.unoffered == nil {
-		if absent := l.Index.entries.Absent(); len(absent) > 0 {
-			return nil, &Absent{Pages: absent}
+		if absent := l.Index.entries.PagedOut(); len(absent) > 0 {
+			return nil, &PagedOut{Pages: absent}
 		}
 	}
 	begins := c.All && (l.Index.unoffered == nil || l.Index.unoffered.each[c.Reader] == nil)
@@ -281,7 +281,7 @@ func (c OfferMessages) check(l *Mail) error {
 	return l.Index.checkNumbers(c.Numbers)
 }
 
-// checkNumbers refuses too many messages at once, and numbers of none. It fails with Absent if pages are not in memory.
+// checkNumbers refuses too many messages at once, and numbers of none. It fails with PagedOut if pages are not in memory.
 func (x *Index) checkNumbers(numbers []uint64) error {
 	if len(numbers) > MaxMarked {
 		return parley.Refuse(parley.TooLarge, "%d messages: there are %d at once at most", len(numbers), MaxMarked)

@@ -346,7 +346,7 @@ func (l *Mail) Overdue() []uint64 {
 	return slices.DeleteFunc(numbers, func(n uint64) bool { return !l.acks[n].Overdue })
 }
 
-// IsAcknowledged reports whether a message was acknowledged or replied to, and whether it is overdue. It fails with Absent.
+// IsAcknowledged reports whether a message was acknowledged or replied to, and whether it is overdue. It fails with PagedOut.
 func IsAcknowledged(l *Mail, n uint64) (acknowledged, isOverdue bool, err error) {
 	e, err := l.Index.entry(n)
 	if err != nil {

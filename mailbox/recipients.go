@@ -58,7 +58,7 @@ func (c PostMessage) recipients(s *State, now capabilities.Time) (to []capabilit
 
 // unreachable returns why a message to several goes to nobody, with the recipient that is the reason.
 func unreachable(err error, name string, recipients int) error {
-	if _, absent := errors.AsType[*Absent](err); absent || recipients < 2 {
+	if _, absent := errors.AsType[*PagedOut](err); absent || recipients < 2 {
 		return err
 	}
 	e := *parley.AsError(err)
@@ -115,7 +115,7 @@ func (c PostMessage) repliedTo(s *State, now capabilities.Time) (to []capabiliti
 }
 
 // Others returns, of a message to several that the agent received, the other recipients: the references to those that it can
-// reach now, and the rest, whom a reply to all does not go to. It fails with Absent.
+// reach now, and the rest, whom a reply to all does not go to. It fails with PagedOut.
 func (s *State) Others(m *Message, now capabilities.Time) (reached []capabilities.Ref, rest []events.Recipient, err error) {
 	if m.Posted == nil {
 		return nil, nil, nil
@@ -125,7 +125,7 @@ func (s *State) Others(m *Message, now capabilities.Time) (reached []capabilitie
 			continue
 		}
 		ref, err := s.holder(capabilities.UseSend, now).reach(r.Agent.String())
-		if _, absent := errors.AsType[*Absent](err); absent {
+		if _, absent := errors.AsType[*PagedOut](err); absent {
 			return nil, nil, err
 		}
 		if err != nil {

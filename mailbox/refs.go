@@ -119,7 +119,7 @@ func (x *heldRefs) concern(grant, giver capabilities.ID) bool {
 }
 
 // formRef returns the reference to a form's promise or resolver, and whether there is such a form. It fails with
-// Absent.
+// PagedOut.
 func (l *Mail) formRef(target capabilities.ID, kind capabilities.Kind) (capabilities.Ref, bool, error) {
 	r := capabilities.Ref{Target: target, Kind: kind}
 	if kind != capabilities.KindPromise && kind != capabilities.KindResolver {
@@ -234,7 +234,7 @@ func (m *Message) refFrom() capabilities.Ref {
 	return agentRef(m.From())
 }
 
-// setReached sets how the other party of a reply was reached. It fails with Absent.
+// setReached sets how the other party of a reply was reached. It fails with PagedOut.
 func (l *Mail) setReached(m *Message) error {
 	parent, err := l.parentOf(m.ReplyTo())
 	if err != nil || parent == nil {

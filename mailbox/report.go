@@ -170,7 +170,7 @@ func (c RemoteOutcome) endedByAsker(at capabilities.Time) RemoteOutcome {
 	return c
 }
 
-// Confirms reports whether the agent's log has what is reported of the agent. It fails with Absent.
+// Confirms reports whether the agent's log has what is reported of the agent. It fails with PagedOut.
 func (s *State) Confirms(r Report) (bool, error) {
 	switch e := r.Event.(type) {
 	case *events.FormForwarded:

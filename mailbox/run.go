@@ -223,7 +223,7 @@ func (c EndRun) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, er
 }
 
 // mayRunAgain reports whether the message of the run under way may get another run: this one had no effect that the
-// mailbox knows of. It fails with Absent.
+// mailbox knows of. It fails with PagedOut.
 func mayRunAgain(s *State) (bool, error) {
 	run := s.Runs.run
 	prompt := s.Runs.prompt
@@ -285,7 +285,7 @@ func (c HoldRuns) decide(s *State, now capabilities.Time, ids IDs) (evs []events
 
 // CallKey returns the key under which the program's run asks whether it may make a call. An earlier run's form is used
 // if its answer was not read and it is not taken. An answer that a run has read was for one call. The call is given by the
-// digest of what it asks. It fails with Absent.
+// digest of what it asks. It fails with PagedOut.
 func (s *State) CallKey(call string, taken func(key string) bool) (string, error) {
 	for n := 0; ; n++ {
 		key := s.Runs.AskKey(call + ":" + strconv.Itoa(n))

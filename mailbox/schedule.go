@@ -168,7 +168,7 @@ func (c FireSchedule) decide(s *State, now capabilities.Time, ids IDs) ([]events
 		due.Also = append(due.Also, id.String())
 	}
 	evs, err := due.decide(s, now, ids)
-	switch _, absent := errors.AsType[*Absent](err); {
+	switch _, absent := errors.AsType[*PagedOut](err); {
 	case absent:
 		return nil, err
 	case err != nil:

@@ -156,10 +156,10 @@ func Owes(s *State, passedOn bool) bool {
 	return sum.Open > 0 || sum.Waiting > 0 && !passedOn || sum.Outbox > 0
 }
 
-// Lend gives a session of an agent a reference to an agent that it holds under a path, or with an ID or a locator. It returns
+// ShareWith gives a session of an agent a reference to an agent that it holds under a path, or with an ID or a locator. It returns
 // the name that the agent has for it, the reference as the session will hold it, and the event of the grant. What the agent
 // itself was granted the session's grant derives from, and ends with. It refuses as a message to that recipient.
-func Lend(s *State, session capabilities.ID, path string, now capabilities.Time, ids IDs) (name string, given capabilities.Value, evs []events.Event, err error) {
+func ShareWith(s *State, session capabilities.ID, path string, now capabilities.Time, ids IDs) (name string, given capabilities.Value, evs []events.Event, err error) {
 	if _, known := s.Sessions.Of(session); !known {
 		return "", given, nil, parley.Refuse(parley.NotPermitted, "it is no session of this agent")
 	}

@@ -217,10 +217,10 @@ type usedSnapshot struct {
 	Uses  uint32
 }
 
-// Snapshot encodes the whole state. Equal states have equal encodings. It fails with Absent if pages of the index are
+// Snapshot encodes the whole state. Equal states have equal encodings. It fails with PagedOut if pages of the index are
 // not in memory.
 func (s *State) Snapshot() ([]byte, error) {
-	if a := (&Absent{Pages: s.Mail.Index.entries.Absent(), Tables: s.Tables().Absent()}); len(a.Pages)+len(a.Tables) > 0 {
+	if a := (&PagedOut{Pages: s.Mail.Index.entries.PagedOut(), Tables: s.Tables().PagedOut()}); len(a.Pages)+len(a.Tables) > 0 {
 		return nil, a
 	}
 	x := indexSnapshotOf(s)

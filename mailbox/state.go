@@ -79,10 +79,10 @@ func (s *State) ProfileVersion() uint64 { return s.profileVersion }
 // paged is a table, in pages that may be out of memory.
 type paged interface {
 	Lacks(page table.Sum) bool
-	Absent() []table.Sum
-	Restock(page table.Sum, encoded []byte) error
+	PagedOut() []table.Sum
+	PageIn(page table.Sum, encoded []byte) error
 	Stored(page table.Sum)
-	Trim(most int)
+	PageOut(most int)
 	Seal() []table.Part
 	Gone() []table.Sum
 	Sums() iter.Seq[table.Sum]
@@ -103,25 +103,25 @@ func (t Tables) Lacks(page table.Sum) bool {
 	return slices.ContainsFunc(t[:], func(p paged) bool { return p.Lacks(page) })
 }
 
-// Absent returns the pages that are not in memory.
-func (t Tables) Absent() (pages []table.Sum) {
+// PagedOut returns the pages that are not in memory.
+func (t Tables) PagedOut() (pages []table.Sum) {
 	for _, p := range t {
-		pages = append(pages, p.Absent()...)
+		pages = append(pages, p.PagedOut()...)
 	}
 	return pages
 }
 
-// Restock brings a page into memory. It fails for bytes that are not those of the page.
-func (t Tables) Restock(page table.Sum, encoded []byte) error {
+// PageIn brings a page into memory. It fails for bytes that are not those of the page.
+func (t Tables) PageIn(page table.Sum, encoded []byte) error {
 	for _, p := range t {
-		if err := p.Restock(page, encoded); err != nil {
+		if err := p.PageIn(page, encoded); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Stored notes that pages are stored. Trim may let them go out of memory.
+// Stored notes that pages are stored. PageOut may let them go out of memory.
 func (t Tables) Stored(parts []table.Part) {
 	for _, part := range parts {
 		for _, p := range t {
@@ -130,21 +130,21 @@ func (t Tables) Stored(parts []table.Part) {
 	}
 }
 
-// Trim lets stored pages go out of memory until at most some of each table are left.
-func (t Tables) Trim(most int) {
+// PageOut lets stored pages go out of memory until at most some of each table are left.
+func (t Tables) PageOut(most int) {
 	for _, p := range t {
-		p.Trim(most)
+		p.PageOut(most)
 	}
 }
 
 // RemakeTables takes the tables with absent pages from a state with the same events. All pages of that state are in
 // memory. The other state must not be used any more.
 func (s *State) RemakeTables(whole *State) {
-	if len(s.Names.agents.Absent())+len(s.Names.byULID.Absent()) > 0 {
+	if len(s.Names.agents.PagedOut())+len(s.Names.byULID.PagedOut()) > 0 {
 		s.Names.agents.Replace(&whole.Names.agents)
 		s.Names.byULID.Replace(&whole.Names.byULID)
 	}
-	if len(s.Mail.Keys.asked.Absent())+len(s.Mail.Keys.posted.Absent()) > 0 {
+	if len(s.Mail.Keys.asked.PagedOut())+len(s.Mail.Keys.posted.PagedOut()) > 0 {
 		s.Mail.Keys.asked.Replace(&whole.Mail.Keys.asked)
 		s.Mail.Keys.posted.Replace(&whole.Mail.Keys.posted)
 	}
@@ -161,7 +161,7 @@ type Command interface {
 }
 
 // Decide returns the events that should follow a command at a time. No events and no error mean that the command has
-// no effect. It changes nothing in the state. It fails with Absent if the command or its events need messages that are
+// no effect. It changes nothing in the state. It fails with PagedOut if the command or its events need messages that are
 // not in memory: the caller lends them and decides again.
 func (s *State) Decide(c Command, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	evs, err := c.decide(s, now, ids)

@@ -298,7 +298,7 @@ func (c PostDigests) decide(s *State, now capabilities.Time, ids IDs) (evs []eve
 	return evs, nil
 }
 
-// digest returns the subject and the text of a digest. What others wrote stands in quotes, a line each. It fails with Absent.
+// digest returns the subject and the text of a digest. What others wrote stands in quotes, a line each. It fails with PagedOut.
 func digest(s *State, of Subscriber) (subject, text string, err error) {
 	t := s.Topic
 	var b strings.Builder
@@ -335,13 +335,13 @@ func digest(s *State, of Subscriber) (subject, text string, err error) {
 	return t.Name + ": " + what, b.String(), nil
 }
 
-// authorName returns the topic's name for the author of a post. It fails with Absent.
+// authorName returns the topic's name for the author of a post. It fails with PagedOut.
 func authorName(s *State, id capabilities.ID) (string, error) {
 	if id == s.Profile.Host {
 		return "host", nil
 	}
 	name, err := s.Names.Of(id)
-	if _, absent := errors.AsType[*Absent](err); absent {
+	if _, absent := errors.AsType[*PagedOut](err); absent {
 		return "", err
 	}
 	if name != "" {

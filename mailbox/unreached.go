@@ -30,7 +30,7 @@ func (c RecordDelivery) unreached(s *State, p OutboxItem, now capabilities.Time)
 		return nil, nil
 	}
 	m, err := s.Mail.byOwnID(p.Subject)
-	if _, absent := errors.AsType[*Absent](err); absent {
+	if _, absent := errors.AsType[*PagedOut](err); absent {
 		return nil, err
 	}
 	if err != nil || m.Posted == nil {
@@ -158,7 +158,7 @@ func (c RemoteUnreached) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 
 // isUnreached reports whether a message of another agent cannot have reached this one by a group of another node: the log has no copy of
 // it, and has why the group's node can bring none. The agent is archived, or a reference to it that was given to that node was revoked.
-// It fails with Absent.
+// It fails with PagedOut.
 func (s *State) isUnreached(e *events.MessageUnreached) (bool, error) {
 	has, err := s.Mail.Index.Has(passedID(e.Message, s.ID, e.By.Node))
 	if err != nil || has {

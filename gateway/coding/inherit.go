@@ -41,7 +41,7 @@ func (l *Sessions) Reach(ctx context.Context, agent, session, address *actors.Ag
 	if session == nil {
 		return titled(ctx, l, agent, to)
 	}
-	err = actors.SessionsOf(address).Lend(ctx, agent, *to)
+	err = actors.SessionsOf(address).ShareWith(ctx, agent, *to)
 	if code := parley.CodeOf(err); code != parley.UnknownRecipient && code != parley.NotPermitted {
 		return err
 	}
@@ -53,7 +53,7 @@ func (l *Sessions) Reach(ctx context.Context, agent, session, address *actors.Ag
 	if has, err := actors.Holds(ctx, agent, *to); has || err != nil {
 		return err
 	}
-	return actors.SessionsOf(address).Lend(ctx, agent, *to)
+	return actors.SessionsOf(address).ShareWith(ctx, agent, *to)
 }
 
 // titleMark is in the title of each coding agent and each session.

@@ -147,7 +147,7 @@ func (b *mailboxActor) replay(snap []byte) *mailbox.State {
 		}
 	}
 	old := map[uint64]*mailbox.Message{}
-	s.Mail.Lend(old)
+	s.Mail.UseOld(old)
 	b.old = old
 	for _, section := range b.disk {
 		if section.First+uint64(section.Count) <= s.Version+1 {
@@ -179,7 +179,7 @@ func (b *mailboxActor) apply(s *mailbox.State, r events.Recorded) error {
 func recalled[T any](b *mailboxActor, s *mailbox.State, fn func() (T, error)) (T, error) {
 	for {
 		v, err := fn()
-		absent, ok := errors.AsType[*mailbox.Absent](err)
+		absent, ok := errors.AsType[*mailbox.PagedOut](err)
 		if !ok {
 			return v, err
 		}
@@ -188,7 +188,7 @@ func recalled[T any](b *mailboxActor, s *mailbox.State, fn func() (T, error)) (T
 			for _, version := range s.Mail.Index.Versions(n) {
 				evs = append(evs, b.event(version))
 			}
-			m, err := s.Mail.Recall(n, evs)
+			m, err := s.Mail.Rebuild(n, evs)
 			if err != nil {
 				b.node.world.failf("%s: message %d: %v", b.name, n, err)
 			}

@@ -51,7 +51,7 @@ func FuzzPage(f *testing.F) {
 			}
 			x.FindOther(id(3))
 		}
-		if whole := pagedIndex(); whole.Restock(0, b) == nil && !whole.Has(0) {
+		if whole := pagedIndex(); whole.PageIn(0, b) == nil && !whole.Has(0) {
 			t.Error("a page was read and is absent")
 		}
 	})
@@ -67,6 +67,6 @@ func pagedIndex() *index.Index {
 	for _, p := range x.Unstored() {
 		x.Stored(p)
 	}
-	x.Trim(0)
+	x.PageOut(0)
 	return &x
 }

@@ -150,8 +150,8 @@ func (x *Index) Unstored() []Page {
 	return x.sealed(func(p *page) bool { return !p.stored })
 }
 
-// Absent returns the pages that are not in memory.
-func (x *Index) Absent() []Page {
+// PagedOut returns the pages that are not in memory.
+func (x *Index) PagedOut() []Page {
 	return x.sealed(func(p *page) bool { return p.entries == nil })
 }
 
@@ -199,8 +199,8 @@ func (x *Index) Stored(page Page) {
 	}
 }
 
-// Trim lets stored pages go out of memory until at most some are left.
-func (x *Index) Trim(most int) {
+// PageOut lets stored pages go out of memory until at most some are left.
+func (x *Index) PageOut(most int) {
 	for len(x.cached) > most {
 		i := x.cached[0]
 		x.cached = slices.Delete(x.cached, 0, 1)
@@ -214,8 +214,8 @@ func (x *Index) Trim(most int) {
 	}
 }
 
-// Restock brings a page into memory. It fails for bytes that are not those of the page.
-func (x *Index) Restock(i int, b []byte) error {
+// PageIn brings a page into memory. It fails for bytes that are not those of the page.
+func (x *Index) PageIn(i int, b []byte) error {
 	p := &x.pages[i]
 	if p.entries != nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"parley/mailbox/index"
 )
 
-// paged is an index whose pages are stored and restocked, with what it should hold.
+// paged is an index whose pages are stored and pagedIn, with what it should hold.
 type paged struct {
 	*rapid.T
 	x     index.Index
@@ -61,16 +61,16 @@ func (p *paged) seal(most, kept int) {
 	for _, sum := range p.x.Gone() {
 		delete(p.store, sum)
 	}
-	p.x.Trim(kept)
+	p.x.PageOut(kept)
 }
 
-func (p *paged) restock(pages ...int) {
+func (p *paged) pageIn(pages ...int) {
 	for _, i := range pages {
 		page := p.x.PageAt(i)
-		if err := p.x.Restock(i, append(slices.Clone(p.store[page.Sum]), 0)); err == nil && !p.x.Has(p.x.FirstOf(i)) {
+		if err := p.x.PageIn(i, append(slices.Clone(p.store[page.Sum]), 0)); err == nil && !p.x.Has(p.x.FirstOf(i)) {
 			p.Fatal("other bytes are taken for a page")
 		}
-		if err := p.x.Restock(i, p.store[page.Sum]); err != nil {
+		if err := p.x.PageIn(i, p.store[page.Sum]); err != nil {
 			p.Fatal(err)
 		}
 	}
@@ -97,7 +97,7 @@ func (p *paged) whole() *index.Index {
 // settle changes an entry, which ends a form.
 func (p *paged) settle(n uint64) {
 	if !p.x.Has(n) {
-		p.restock(p.x.PageOf(n))
+		p.pageIn(p.x.PageOf(n))
 	}
 	p.now++
 	e := p.x.Change(n)
@@ -115,7 +115,7 @@ func (p *paged) find(id capabilities.ID) (uint64, bool) {
 		if ok || len(absent) == 0 {
 			return n, ok
 		}
-		p.restock(absent...)
+		p.pageIn(absent...)
 	}
 }
 
@@ -125,7 +125,7 @@ func (p *paged) findOther(id capabilities.ID) []uint64 {
 		if len(absent) == 0 {
 			return numbers
 		}
-		p.restock(absent...)
+		p.pageIn(absent...)
 	}
 }
 
@@ -138,7 +138,7 @@ func (p *paged) check() {
 			p.Fatalf("message %d is found as %d, %t", n, got, ok)
 		}
 		if !p.x.Has(uint64(n)) {
-			p.restock(p.x.PageOf(uint64(n)))
+			p.pageIn(p.x.PageOf(uint64(n)))
 		}
 		e := *p.x.At(uint64(n))
 		e.Flags &^= index.Timed
@@ -153,9 +153,9 @@ func (p *paged) check() {
 				p.Fatal("a message is found that was not added")
 			}
 		}
-		p.x.Trim(rapid.IntRange(0, 2).Draw(p.T, "kept"))
+		p.x.PageOut(rapid.IntRange(0, 2).Draw(p.T, "kept"))
 	}
-	p.restock(pageNumbers(p.x.Absent())...)
+	p.pageIn(pageNumbers(p.x.PagedOut())...)
 	if other := maps.Collect(p.x.Noted(false)); !maps.EqualFunc(other, p.other, slices.Equal) {
 		p.Fatalf("noted are %v, want %v", other, p.other)
 	}
@@ -184,7 +184,7 @@ func TestPagesOutOfMemoryChangeNothing(t *testing.T) {
 					p.settle(rapid.Uint64Range(0, uint64(len(p.all)-1)).Draw(t, "settled"))
 				}
 			case 2:
-				if absent := pageNumbers(p.x.Absent()); len(absent) > 0 { // it is lost
+				if absent := pageNumbers(p.x.PagedOut()); len(absent) > 0 { // it is lost
 					p.x.Remake(absent[0], p.whole())
 				}
 			case 3:

@@ -131,7 +131,7 @@ func (v *Harness) SetState(name string, s *mailbox.State) {
 	v.TB.Helper()
 	v.States[name] = s
 	v.old[name] = v.recallAll(name, s)
-	s.Mail.Lend(v.old[name])
+	s.Mail.UseOld(v.old[name])
 }
 
 // Messages returns all messages of an agent by number.
@@ -154,7 +154,7 @@ func (v *Harness) recallAll(name string, s *mailbox.State) map[uint64]*mailbox.M
 	old := map[uint64]*mailbox.Message{}
 	for n := range s.Mail.Index.Len() {
 		_, err := s.Mail.Messages([]uint64{n})
-		if a, absent := errors.AsType[*mailbox.Absent](err); absent {
+		if a, absent := errors.AsType[*mailbox.PagedOut](err); absent {
 			v.recall(name, s, a, old)
 		}
 	}
@@ -162,15 +162,15 @@ func (v *Harness) recallAll(name string, s *mailbox.State) map[uint64]*mailbox.M
 }
 
 // recall makes absent messages from the agent's log.
-func (v *Harness) recall(name string, s *mailbox.State, a *mailbox.Absent, old map[uint64]*mailbox.Message) {
+func (v *Harness) recall(name string, s *mailbox.State, a *mailbox.PagedOut, old map[uint64]*mailbox.Message) {
 	v.TB.Helper()
 	for _, p := range append(s.Mail.Index.PagesOf(a.Numbers), a.Pages...) {
-		if err := s.Mail.Index.Restock(p, v.pages[p.Sum]); err != nil {
+		if err := s.Mail.Index.PageIn(p, v.pages[p.Sum]); err != nil {
 			v.TB.Fatalf("%s: %v", name, err)
 		}
 	}
 	for _, sum := range a.Tables {
-		if err := s.Tables().Restock(sum, v.pages[mailbox.PageSum(sum)]); err != nil {
+		if err := s.Tables().PageIn(sum, v.pages[mailbox.PageSum(sum)]); err != nil {
 			v.TB.Fatalf("%s: %v", name, err)
 		}
 	}
@@ -179,7 +179,7 @@ func (v *Harness) recall(name string, s *mailbox.State, a *mailbox.Absent, old m
 		for _, version := range s.Mail.Index.Versions(n) {
 			evs = append(evs, v.Logs[name][version-1])
 		}
-		m, err := s.Mail.Recall(n, evs)
+		m, err := s.Mail.Rebuild(n, evs)
 		if err != nil {
 			v.TB.Fatalf("%s, message %d: %v", name, n, err)
 		}
@@ -201,24 +201,24 @@ func (v *Harness) shed(s *mailbox.State) {
 		v.pages[mailbox.PageSum(p.Sum)] = p.Data
 	}
 	s.Mail.Index.Stored(parts.Pages...)
-	s.Mail.Index.Trim(0)
+	s.Mail.Index.PageOut(0)
 	s.Tables().Stored(parts.Tables)
-	s.Tables().Trim(0)
+	s.Tables().PageOut(0)
 }
 
 // recalling calls fn with none but the messages that it needs of those that the state has let go of.
 func (v *Harness) recalling(name string, s *mailbox.State, fn func() error) error {
 	v.TB.Helper()
 	lent := map[uint64]*mailbox.Message{}
-	s.Mail.Lend(lent)
+	s.Mail.UseOld(lent)
 	if v.decided%3 == 0 {
 		v.shed(s)
 	}
 	defer func() {
-		v.recall(name, s, &mailbox.Absent{Pages: s.Mail.Index.AbsentPages(), Tables: s.Tables().Absent()}, nil)
+		v.recall(name, s, &mailbox.PagedOut{Pages: s.Mail.Index.PagedOutPages(), Tables: s.Tables().PagedOut()}, nil)
 		old := v.old[name]
 		maps.Copy(old, lent)
-		s.Mail.Lend(old)
+		s.Mail.UseOld(old)
 		for first := uint64(0); first < s.Mail.Index.Len(); {
 			some, err := s.Mail.Index.List(first)
 			if err != nil {
@@ -226,7 +226,7 @@ func (v *Harness) recalling(name string, s *mailbox.State, fn func() error) erro
 			}
 			for _, l := range some { // a message may change without being lent
 				if m := old[l.Number]; m != nil && m.Changed != l.Changed {
-					v.recall(name, s, &mailbox.Absent{Numbers: []uint64{l.Number}}, old)
+					v.recall(name, s, &mailbox.PagedOut{Numbers: []uint64{l.Number}}, old)
 				}
 			}
 			first += uint64(len(some))
@@ -234,7 +234,7 @@ func (v *Harness) recalling(name string, s *mailbox.State, fn func() error) erro
 	}()
 	for {
 		err := fn()
-		a, absent := errors.AsType[*mailbox.Absent](err)
+		a, absent := errors.AsType[*mailbox.PagedOut](err)
 		if !absent {
 			return err
 		}
@@ -474,7 +474,7 @@ func (v *Harness) checkParts(name, want string) {
 	if s, err = mailbox.Restore(s.ID, parts.Head); err != nil {
 		v.TB.Fatal(err)
 	}
-	v.recall(name, s, &mailbox.Absent{Pages: s.Mail.Index.AbsentPages(), Tables: s.Tables().Absent()}, nil)
+	v.recall(name, s, &mailbox.PagedOut{Pages: s.Mail.Index.PagedOutPages(), Tables: s.Tables().PagedOut()}, nil)
 	got, err := s.Snapshot()
 	if err != nil {
 		v.TB.Fatal(err)
@@ -492,12 +492,12 @@ func (v *Harness) Replay(name string) *mailbox.State {
 	s.Names.SetPageLength(pageLength)
 	for i, r := range v.Logs[name] {
 		lent := map[uint64]*mailbox.Message{}
-		s.Mail.Lend(lent)
+		s.Mail.UseOld(lent)
 		if i%7 == 0 {
 			v.shed(s)
 		}
 		err := s.Apply(r)
-		for absent := new(mailbox.Absent); errors.As(err, &absent); {
+		for absent := new(mailbox.PagedOut); errors.As(err, &absent); {
 			v.recall(name, s, absent, lent)
 			err = s.Apply(r)
 		}
@@ -505,8 +505,8 @@ func (v *Harness) Replay(name string) *mailbox.State {
 			v.TB.Fatal(err)
 		}
 	}
-	s.Mail.Lend(nil)
-	v.recall(name, s, &mailbox.Absent{Pages: s.Mail.Index.AbsentPages(), Tables: s.Tables().Absent()}, nil)
+	s.Mail.UseOld(nil)
+	v.recall(name, s, &mailbox.PagedOut{Pages: s.Mail.Index.PagedOutPages(), Tables: s.Tables().PagedOut()}, nil)
 	return s
 }
 

@@ -236,7 +236,7 @@ func lend(v *Harness, as, to, path string) string {
 		evs   []events.Event
 	)
 	err := v.recalling(as, v.States[as], func() (err error) {
-		name, given, evs, err = mailbox.Lend(v.States[as], v.States[to].ID, path, v.Now, v.IDsOf(as))
+		name, given, evs, err = mailbox.ShareWith(v.States[as], v.States[to].ID, path, v.Now, v.IDsOf(as))
 		return err
 	})
 	if err != nil {

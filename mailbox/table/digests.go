@@ -45,7 +45,7 @@ func (d *Digests) Put(digest, number uint64) {
 	d.fresh[digest] = number
 }
 
-// Get returns the number of a digest, and whether there is one. It fails with Absent.
+// Get returns the number of a digest, and whether there is one. It fails with PagedOut.
 func (d *Digests) Get(digest uint64) (uint64, bool, error) {
 	if n, ok := d.fresh[digest]; ok || len(d.runs) == 0 {
 		return n, ok, nil
@@ -68,7 +68,7 @@ func (d *Digests) Get(digest uint64) (uint64, bool, error) {
 	return 0, false, nil
 }
 
-// All returns all entries. It fails with Absent.
+// All returns all entries. It fails with PagedOut.
 func (d *Digests) All() (map[uint64]uint64, error) {
 	all := map[uint64]uint64{}
 	for _, run := range d.runs {
@@ -221,11 +221,11 @@ func (d *Digests) noteCached(t *Table, before int) {
 	}
 }
 
-// Trim lets stored pages of runs leave memory until at most some are left.
-func (d *Digests) Trim(most int) {
+// PageOut lets stored pages of runs leave memory until at most some are left.
+func (d *Digests) PageOut(most int) {
 	for len(d.cached) > most {
 		t := d.cached[0]
-		t.Trim(len(t.cached) - 1)
+		t.PageOut(len(t.cached) - 1)
 		d.cached = slices.Delete(d.cached, 0, 1)
 	}
 }
@@ -256,11 +256,11 @@ func (d *Digests) Sums() iter.Seq[Sum] {
 	}
 }
 
-// Absent returns the sums of the pages that are not in memory.
-func (d *Digests) Absent() []Sum {
+// PagedOut returns the sums of the pages that are not in memory.
+func (d *Digests) PagedOut() []Sum {
 	var sums []Sum
 	for t := range d.tables() {
-		sums = append(sums, t.Absent()...)
+		sums = append(sums, t.PagedOut()...)
 	}
 	return sums
 }
@@ -275,11 +275,11 @@ func (d *Digests) Lacks(sum Sum) bool {
 	return false
 }
 
-// Restock brings a page into memory if it is absent. It fails for bytes that are not those of the page.
-func (d *Digests) Restock(sum Sum, data []byte) error {
+// PageIn brings a page into memory if it is absent. It fails for bytes that are not those of the page.
+func (d *Digests) PageIn(sum Sum, data []byte) error {
 	for t := range d.tables() {
 		before := len(t.cached)
-		if err := t.Restock(sum, data); err != nil {
+		if err := t.PageIn(sum, data); err != nil {
 			return err
 		}
 		d.noteCached(t, before)

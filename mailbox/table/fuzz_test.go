@@ -25,8 +25,8 @@ func FuzzTable(f *testing.F) {
 		if x.RestoreHead(head) != nil {
 			return
 		}
-		for _, sum := range x.Absent() {
-			if err := x.Restock(sum, page); err == nil && sha256.Sum256(page) != sum {
+		for _, sum := range x.PagedOut() {
+			if err := x.PageIn(sum, page); err == nil && sha256.Sum256(page) != sum {
 				t.Fatal("a page is read that is not the stored one")
 			}
 		}
@@ -57,8 +57,8 @@ func FuzzDigests(f *testing.F) {
 		if x.RestoreHead(head) != nil {
 			return
 		}
-		for _, sum := range x.Absent() {
-			if err := x.Restock(sum, run); err == nil && sha256.Sum256(run) != sum {
+		for _, sum := range x.PagedOut() {
+			if err := x.PageIn(sum, run); err == nil && sha256.Sum256(run) != sum {
 				t.Fatal("a run is read that is not the stored one")
 			}
 		}

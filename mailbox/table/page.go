@@ -48,8 +48,8 @@ func (t *Table) Stored(sum Sum) {
 	}
 }
 
-// Trim lets stored pages leave memory until at most some are left.
-func (t *Table) Trim(most int) {
+// PageOut lets stored pages leave memory until at most some are left.
+func (t *Table) PageOut(most int) {
 	for len(t.cached) > most {
 		t.cached[0].entries = nil
 		t.cached = slices.Delete(t.cached, 0, 1)
@@ -76,8 +76,8 @@ func (t *Table) Sums() iter.Seq[Sum] {
 	}
 }
 
-// Absent returns the sums of the pages that are not in memory.
-func (t *Table) Absent() []Sum {
+// PagedOut returns the sums of the pages that are not in memory.
+func (t *Table) PagedOut() []Sum {
 	var sums []Sum
 	for _, p := range t.pages {
 		if p.isAbsent() {
@@ -92,8 +92,8 @@ func (t *Table) Lacks(sum Sum) bool {
 	return slices.ContainsFunc(t.pages, func(p *page) bool { return p.isAbsent() && p.sum == sum })
 }
 
-// Restock brings a page into memory if it is absent. It fails for bytes that are not those of the page.
-func (t *Table) Restock(sum Sum, data []byte) error {
+// PageIn brings a page into memory if it is absent. It fails for bytes that are not those of the page.
+func (t *Table) PageIn(sum Sum, data []byte) error {
 	for _, p := range t.pages {
 		if !p.isAbsent() || p.sum != sum {
 			continue

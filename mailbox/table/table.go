@@ -11,11 +11,11 @@ import (
 // Entry is a key with its value.
 type Entry struct{ Key, Value string }
 
-// Absent reports a page that is not in memory, by its sum.
-type Absent Sum
+// PagedOut reports a page that is not in memory, by its sum.
+type PagedOut Sum
 
 // Error implements error.
-func (a Absent) Error() string {
+func (a PagedOut) Error() string {
 	return "page " + hex.EncodeToString(a[:4]) + " of a table is not in memory"
 }
 
@@ -60,15 +60,15 @@ func (p *page) find(key string) (int, bool) {
 	return slices.BinarySearchFunc(p.entries, key, func(e Entry, key string) int { return strings.Compare(e.Key, key) })
 }
 
-// Need fails with Absent if the page of a key is not in memory.
+// Need fails with PagedOut if the page of a key is not in memory.
 func (t *Table) Need(key string) error {
 	if i := t.at(key); i >= 0 && t.pages[i].isAbsent() {
-		return Absent(t.pages[i].sum)
+		return PagedOut(t.pages[i].sum)
 	}
 	return nil
 }
 
-// Get returns the value of a key, and whether there is one. It fails with Absent.
+// Get returns the value of a key, and whether there is one. It fails with PagedOut.
 func (t *Table) Get(key string) (string, bool, error) {
 	i := t.at(key)
 	if i < 0 {
@@ -84,14 +84,14 @@ func (t *Table) Get(key string) (string, bool, error) {
 	return t.pages[i].entries[at].Value, true, nil
 }
 
-// From yields the entries from a key on, in order. It yields Absent in place of a page that is not in memory, and ends
+// From yields the entries from a key on, in order. It yields PagedOut in place of a page that is not in memory, and ends
 // there.
 func (t *Table) From(key string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for i := max(t.at(key), 0); i < len(t.pages); i++ {
 			p := t.pages[i]
 			if p.isAbsent() {
-				yield(Entry{}, Absent(p.sum))
+				yield(Entry{}, PagedOut(p.sum))
 				return
 			}
 			at, _ := p.find(key)

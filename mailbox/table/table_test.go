@@ -23,10 +23,10 @@ type store map[table.Sum][]byte
 type paged interface {
 	Seal() []table.Part
 	Stored(table.Sum)
-	Trim(most int)
+	PageOut(most int)
 	Gone() []table.Sum
 	Lacks(table.Sum) bool
-	Restock(table.Sum, []byte) error
+	PageIn(table.Sum, []byte) error
 }
 
 // shed lets the pages of a table go out of memory, as far as they can be stored, and removes those that are gone.
@@ -35,7 +35,7 @@ func (s store) shed(x paged) {
 		s[p.Sum] = p.Data
 		x.Stored(p.Sum)
 	}
-	x.Trim(0)
+	x.PageOut(0)
 	for _, sum := range x.Gone() {
 		delete(s, sum)
 	}
@@ -45,14 +45,14 @@ func (s store) shed(x paged) {
 func recalling(t *rapid.T, s store, x paged, fn func() error) {
 	for {
 		err := fn()
-		sum, absent := errors.AsType[table.Absent](err)
+		sum, absent := errors.AsType[table.PagedOut](err)
 		if err == nil {
 			return
 		}
 		if !absent || !x.Lacks(table.Sum(sum)) {
 			t.Fatal(err)
 		}
-		if err := x.Restock(table.Sum(sum), s[table.Sum(sum)]); err != nil {
+		if err := x.PageIn(table.Sum(sum), s[table.Sum(sum)]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -169,7 +169,7 @@ func TestDigestsAreMap(t *testing.T) {
 				for k := range want {
 					get(k)
 				}
-				for k, n := range restocked(t, stored, x) {
+				for k, n := range pagedIn(t, stored, x) {
 					if want[k] != n {
 						t.Fatalf("%d is %d, want %d", k, n, want[k])
 					}
@@ -179,8 +179,8 @@ func TestDigestsAreMap(t *testing.T) {
 	})
 }
 
-// restocked returns all entries.
-func restocked(t *rapid.T, s store, x *table.Digests) (all map[uint64]uint64) {
+// pagedIn returns all entries.
+func pagedIn(t *rapid.T, s store, x *table.Digests) (all map[uint64]uint64) {
 	recalling(t, s, x, func() (err error) {
 		all, err = x.All()
 		return err
@@ -211,7 +211,7 @@ func BenchmarkDigests(b *testing.B) {
 				for _, p := range x.Seal() {
 					x.Stored(p.Sum)
 				}
-				x.Trim(0)
+				x.PageOut(0)
 			}
 			for n := range count {
 				if x.Put(digest(n), uint64(n)); n%10_000 == 9999 {

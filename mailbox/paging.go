@@ -13,9 +13,9 @@ import (
 	"parley/mailbox/table"
 )
 
-// Absent reports messages, or pages of the index or of tables, that are not in memory. The caller makes messages from their
-// events with Recall and lends them to the mailbox, restocks pages, and tries again. An absent form has ended.
-type Absent struct {
+// PagedOut reports messages, or pages of the index or of tables, that are not in memory. The caller makes messages from their
+// events with Rebuild and lends them to the mailbox, brings pages in, and tries again. An absent form has ended.
+type PagedOut struct {
 	Numbers []uint64
 	Pages   []Page      // of the index
 	Tables  []table.Sum // pages of names and of idempotency keys
@@ -25,7 +25,7 @@ type Absent struct {
 type Page = index.Page
 
 // Error implements error.
-func (a *Absent) Error() string {
+func (a *PagedOut) Error() string {
 	return fmt.Sprintf("messages %d, %d pages of the index and %d of tables are not in memory", a.Numbers, len(a.Pages), len(a.Tables))
 }
 
@@ -35,11 +35,11 @@ func (l *Names) SetPageLength(n int) {
 	l.byULID.SetLength(n)
 }
 
-// Lend lends messages that are not in memory to the mailbox. The map stays the caller's, who may delete from it between
+// UseOld lends messages that are not in memory to the mailbox. The map stays the caller's, who may delete from it between
 // commands and events. Apply adds to it the messages that leave the mailbox's memory. A nil map lends nothing.
-func (l *Mail) Lend(old map[uint64]*Message) { l.lent = old }
+func (l *Mail) UseOld(old map[uint64]*Message) { l.lent = old }
 
-// at returns a message. It fails with Absent if that is not in memory. The number has to be that of a message.
+// at returns a message. It fails with PagedOut if that is not in memory. The number has to be that of a message.
 func (l *Mail) at(n uint64) (*Message, error) {
 	if m := l.live[n]; m != nil {
 		return m, nil
@@ -47,10 +47,10 @@ func (l *Mail) at(n uint64) (*Message, error) {
 	if m := l.lent[n]; m != nil {
 		return m, nil
 	}
-	return nil, &Absent{Numbers: []uint64{n}}
+	return nil, &PagedOut{Numbers: []uint64{n}}
 }
 
-// Messages returns messages by their numbers. It fails with Absent if some are not in memory, and with NO_SUCH_MESSAGE
+// Messages returns messages by their numbers. It fails with PagedOut if some are not in memory, and with NO_SUCH_MESSAGE
 // for a number that is none.
 func (l *Mail) Messages(numbers []uint64) ([]*Message, error) {
 	all := make([]*Message, len(numbers))
@@ -65,14 +65,14 @@ func (l *Mail) Messages(numbers []uint64) ([]*Message, error) {
 		}
 	}
 	if len(absent) > 0 {
-		return nil, &Absent{Numbers: absent}
+		return nil, &PagedOut{Numbers: absent}
 	}
 	return all, nil
 }
 
-// Recall makes a message from its events, which are those of Versions. It fails with ErrNonsense for other events. It
+// Rebuild makes a message from its events, which are those of Versions. It fails with ErrNonsense for other events. It
 // changes nothing.
-func (l *Mail) Recall(number uint64, evs []events.Recorded) (*Message, error) {
+func (l *Mail) Rebuild(number uint64, evs []events.Recorded) (*Message, error) {
 	if number >= l.Index.Len() || !l.Index.entries.Has(number) || len(evs) != len(l.Index.Versions(number)) {
 		return nil, fmt.Errorf("%w: %d events are not those of message %d", ErrNonsense, len(evs), number)
 	}
@@ -170,7 +170,7 @@ func (f *Form) addForward(e *events.FormForwarded, self capabilities.ID) {
 	}
 }
 
-// needs fails with Absent if an event cannot be folded in yet. A message or a page is missing in memory then.
+// needs fails with PagedOut if an event cannot be folded in yet. A message or a page is missing in memory then.
 func (s *State) needs(e events.Event) error {
 	l := &s.Mail
 	var err error
@@ -202,8 +202,8 @@ func (s *State) needs(e events.Event) error {
 	case *events.MessagesRead:
 		err = l.Index.needPages(e.Numbers...)
 	case *events.MessagesOffered:
-		if absent := l.Index.entries.Absent(); l.Index.unoffered == nil && len(absent) > 0 {
-			return &Absent{Pages: absent}
+		if absent := l.Index.entries.PagedOut(); l.Index.unoffered == nil && len(absent) > 0 {
+			return &PagedOut{Pages: absent}
 		}
 		err = moveNeeds(l, e.Numbers)
 	case *events.MessagesShown:
@@ -234,7 +234,7 @@ func (s *State) needs(e events.Event) error {
 	return err
 }
 
-// needsMessage fails with Absent if a message is here, and its page is not in memory, or the message itself, where that matters.
+// needsMessage fails with PagedOut if a message is here, and its page is not in memory, or the message itself, where that matters.
 func (l *Mail) needsMessage(id capabilities.ID, matters func(*index.Entry) bool) error {
 	n, ok, err := l.Index.NumberOf(id)
 	if err != nil || !ok {
@@ -247,12 +247,12 @@ func (l *Mail) needsMessage(id capabilities.ID, matters func(*index.Entry) bool)
 	return err
 }
 
-// moveNeeds fails with Absent if messages cannot come to another state: their senders are told, so they have to be in memory.
+// moveNeeds fails with PagedOut if messages cannot come to another state: their senders are told, so they have to be in memory.
 func moveNeeds(l *Mail, numbers []uint64) error {
 	if err := l.Index.needPages(numbers...); err != nil {
 		return err
 	}
-	a := &Absent{}
+	a := &PagedOut{}
 	for _, n := range numbers {
 		if n >= l.Index.Len() {
 			continue
@@ -267,7 +267,7 @@ func moveNeeds(l *Mail, numbers []uint64) error {
 	return nil
 }
 
-// addNeeds fails with Absent if a message cannot be added.
+// addNeeds fails with PagedOut if a message cannot be added.
 func (l *Mail) addNeeds(id, replyTo capabilities.ID) error {
 	if _, err := l.Index.Has(id); err != nil {
 		return err
@@ -277,7 +277,7 @@ func (l *Mail) addNeeds(id, replyTo capabilities.ID) error {
 }
 
 // parentOf returns the message that a reply is to, if the reply can depend on how its recipient was reached; nil if it
-// does not. It fails with Absent.
+// does not. It fails with PagedOut.
 func (l *Mail) parentOf(replyTo capabilities.ID) (*Message, error) {
 	if replyTo.IsZero() {
 		return nil, nil

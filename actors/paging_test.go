@@ -13,7 +13,7 @@ import (
 type readOld struct{ number uint64 }
 
 func (m readOld) handle(b *mailboxActor) (none, error) {
-	return recalled(b.old, func() (none, error) { return none{}, &mailbox.Absent{Numbers: []uint64{m.number}} })
+	return recalled(b.old, func() (none, error) { return none{}, &mailbox.PagedOut{Numbers: []uint64{m.number}} })
 }
 
 func TestUnreadOldMessageIsNoRefusal(t *testing.T) {

@@ -41,16 +41,16 @@ type oldMail struct {
 // lendTo returns the old mail of a mailbox whose state is new.
 func lendTo(b *mailboxActor) *oldMail {
 	o := &oldMail{node: b.node, reg: b.reg, state: b.state, awaitDurable: b.awaitDurable, block: b.node.registry.dispatcher.block, lent: map[uint64]*mailbox.Message{}}
-	o.state.Mail.Lend(o.lent)
+	o.state.Mail.UseOld(o.lent)
 	return o
 }
 
 // recalled calls fn until it has all the old messages that it needs. Fn has to change nothing before it fails with
-// mailbox.Absent.
+// mailbox.PagedOut.
 func recalled[T any](o *oldMail, fn func() (T, error)) (T, error) {
 	for {
 		v, err := fn()
-		absent, ok := errors.AsType[*mailbox.Absent](err)
+		absent, ok := errors.AsType[*mailbox.PagedOut](err)
 		if !ok {
 			return v, err
 		}
@@ -68,7 +68,7 @@ func (e unread) Unwrap() error { return e.error }
 // unrepeatable returns the error of a request that has had an effect. Such a request must not be handled again for an
 // old message. Requests find what they need before they change anything, so there is none.
 func unrepeatable(b *mailboxActor, err error) error {
-	if _, absent := errors.AsType[*mailbox.Absent](err); absent {
+	if _, absent := errors.AsType[*mailbox.PagedOut](err); absent {
 		b.node.log.Error("a request needs an old message too late", "mailbox", b.reg.id.String(), "error", err)
 		return parley.Refuse(parley.Internal, "what was asked for is done, and its result cannot be shown")
 	}
@@ -77,7 +77,7 @@ func unrepeatable(b *mailboxActor, err error) error {
 
 // recall reads messages back from the journal, and pages from the snapshot, for the state. It waits for those that are not
 // durable yet, and for nothing else: reads go on while the journal has failed.
-func (o *oldMail) recall(absent *mailbox.Absent) error {
+func (o *oldMail) recall(absent *mailbox.PagedOut) error {
 	return o.block(func() error {
 		err := recallInto(o.node.life, o.node.journal, o.state, absent, o.lent)
 		if _, lost := errors.AsType[lostPage](err); lost {
@@ -106,9 +106,9 @@ func (b *mailboxActor) awaitDurable() error {
 }
 
 // recallInto adds old messages of a state to a map, and pages to the state.
-func recallInto(ctx context.Context, j *persistence.Journal, s *mailbox.State, absent *mailbox.Absent, old map[uint64]*mailbox.Message) error {
+func recallInto(ctx context.Context, j *persistence.Journal, s *mailbox.State, absent *mailbox.PagedOut, old map[uint64]*mailbox.Message) error {
 	numbers := absent.Numbers
-	if err := restock(ctx, j, s, append(s.Mail.Index.PagesOf(numbers), absent.Pages...), absent.Tables); err != nil {
+	if err := pageIn(ctx, j, s, append(s.Mail.Index.PagesOf(numbers), absent.Pages...), absent.Tables); err != nil {
 		return err
 	}
 	var versions []uint64
@@ -132,7 +132,7 @@ func recallInto(ctx context.Context, j *persistence.Journal, s *mailbox.State, a
 		for _, v := range s.Mail.Index.Versions(number) {
 			evs = append(evs, read[v])
 		}
-		m, err := s.Mail.Recall(number, evs)
+		m, err := s.Mail.Rebuild(number, evs)
 		if err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func recallInto(ctx context.Context, j *persistence.Journal, s *mailbox.State, a
 func applyRecalling(ctx context.Context, j *persistence.Journal, s *mailbox.State, e events.Recorded, old map[uint64]*mailbox.Message) error {
 	for {
 		err := s.Apply(e)
-		absent, ok := errors.AsType[*mailbox.Absent](err)
+		absent, ok := errors.AsType[*mailbox.PagedOut](err)
 		if !ok {
 			return err
 		}
