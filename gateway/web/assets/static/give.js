@@ -16,7 +16,7 @@ export class Give {
     this.control = part.form.elements.namedItem(part.dataset.give);
     this.says = part.querySelector('.says');
     this.field = JSON.parse(this.control.closest('.field').dataset.spec).name;
-    part.querySelector('[data-gives]').remove(); // with a script it is shown as it is typed
+    part.querySelector('[data-gives]')?.remove(); // with a script it is shown as it is typed; a form that is drawn again may have none
     this.fit('');
     for (const e of [part, this.control]) e.addEventListener('input', () => this.changed());
     this.changed(0);

@@ -12,10 +12,10 @@ function begin(text) {
   begun.add(text);
   let mark;
   const find = async () => {
-    mark = text.selectionStart === text.selectionEnd && marked(text.value.slice(0, text.selectionStart));
-    if (!mark) return [];
-    const { candidates } = await call('complete', { as: text.closest('[data-as]').dataset.as, of: 'names', prefix: mark.text });
-    return candidates.filter((c) => fitsText(c.word, mark.hasEdge));
+    const here = mark = text.selectionStart === text.selectionEnd && marked(text.value.slice(0, text.selectionStart));
+    if (!here) return [];
+    const { candidates } = await call('complete', { as: text.closest('[data-as]').dataset.as, of: 'names', prefix: here.text });
+    return candidates.filter((c) => fitsText(c.word, here.hasEdge)); // meanwhile more may have been typed
   };
   const take = ({ word }) => {
     text.setRangeText(`${word} `, mark.start, mark.start + mark.text.length, 'end');
