@@ -256,7 +256,7 @@ func TestOnlyTheHostAddsRules(t *testing.T) {
 }
 
 // TestPausedRuleAsks pauses rules that allow and that deny: what they covered is asked about, under each policy, unless another rule
-// decides it. The same rule, made again, goes on.
+// decides it. The same rule, made again, goes on. What was never allowed is asked about also where another rule allows it.
 func TestPausedRuleAsks(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")
@@ -321,6 +321,13 @@ func TestPausedRuleAsks(t *testing.T) {
 		pause.Paused = false
 		do(pause, "", 1)
 		asks(false)
+		if !allow {
+			do(mailbox.PauseRule{Rule: made, Paused: true, By: host}, "", 1)
+			other := exact
+			other.Allow = true
+			do(other, "", 1)
+			asks(true)
+		}
 		do(mailbox.RemoveRule{Rule: made, By: host}, "", 1)
 	}
 }
