@@ -92,7 +92,7 @@ func TestVisible(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"plain äöü 漢字 🙂":         "plain äöü 漢字 🙂",
-		"a\nb\tc\rd":             `a\nb\tc\rd`,
+		"a\nb\tc\rd":             `a\nb\tc\u{d}d`,
 		"\x1b[31mred\x7f":        `\u{1b}[31mred\u{7f}`,
 		"\u202eevil\u2066\u200f": `\u{202e}evil\u{2066}\u{200f}`,
 		"a\u200bb\u2060\ufeffc":  `a\u{200b}b\u{2060}\u{feff}c`,
