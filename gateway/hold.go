@@ -60,7 +60,7 @@ func (h *holds) leave(one *held) (last bool) {
 		at := slices.IndexFunc(h.open, func(o *held) bool { return o.gone })
 		h.open = slices.Delete(h.open, at, at+1)
 	}
-	return !slices.ContainsFunc(h.open, func(o *held) bool { return !o.gone && o.Form == one.Form })
+	return !slices.ContainsFunc(h.open, func(o *held) bool { return !o.gone && o.Form == one.Form && o.As == one.As }) // another guest cannot wait for it
 }
 
 // forget removes a hold, and reports whether it was there.
@@ -161,6 +161,8 @@ func (h *holds) ofUse(ended api.Hold) *held {
 
 // withdrawTime bounds the cancellation of a form whose holder has gone.
 const withdrawTime = 10 * time.Second
+
+const withdrawAgain = 100 * time.Millisecond // between two attempts, where too many ends come at once
 
 // serve holds a form until its client goes away, or cancels forms that are held.
 func (h *holds) serve(w http.ResponseWriter, r *http.Request) {
@@ -301,15 +303,31 @@ func (h *holds) withdraw(ctx context.Context, hold api.Hold, why string) (cancel
 	defer cancel()
 	user := &toolUser{h.server, h.server.caller(ctx)}
 	form := api.RefTo(hold.Form.String())
-	err := user.Call(ctx, "cancel_form", api.EndRequest{Acting: hold.Acting, FormRef: form, Reason: why}, nil)
+	end := func() error {
+		return user.Call(ctx, "cancel_form", api.EndRequest{Acting: hold.Acting, FormRef: form, Reason: why}, nil)
+	}
+	err := end()
+	for parley.CodeOf(err) == parley.RateLimited && rests(ctx) { // many that are held at once may end at once
+		err = end()
+	}
 	cancelled = err == nil
 	if parley.CodeOf(err) == parley.AlreadyAnswered {
 		var m view.Message
 		err = user.Call(ctx, "get_message", api.MessageRequest{Acting: hold.Acting, FormRef: form}, &m)
 		allowed = err == nil && m.Outcome != nil && m.Outcome.Allowed
 	}
-	if parley.CodeOf(err) == parley.Internal {
+	if code := parley.CodeOf(err); code == parley.Internal || code == parley.RateLimited || code == parley.Timeout {
 		h.server.monitor.Failed(ctx, "hold", err)
 	}
 	return cancelled, allowed
+}
+
+// rests waits a moment, and reports whether ctx goes on.
+func rests(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(withdrawAgain):
+		return true
+	}
 }

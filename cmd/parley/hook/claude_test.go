@@ -186,6 +186,7 @@ func TestThePlanIsWrittenWithoutQuestion(t *testing.T) {
 		"that is no text":        {call: toolCall{tool: "Write"}, path: filepath.Join(plans, "a.sh"), lines: said(filepath.Join(plans, "a.sh"))},
 		"that nobody was told":   {call: toolCall{tool: "Write"}, lines: "{}\n"},
 		"that a model has named": {call: toolCall{tool: "Write"}, lines: `{"type":"assistant","message":{"content":[{"planFilePath":"` + plan + `"}]}}` + "\n"},
+		"that words have named":  {call: toolCall{tool: "Write"}, lines: `{"type":"user","Type":"attachment","Attachment":{"planFilePath":"` + plan + `"},"planFilePath":""}` + "\n"},
 		"before another":         {call: toolCall{tool: "Write"}, lines: said(plan) + said(filepath.Join(plans, "b.md"))},
 		"there already": {call: toolCall{tool: "Write"}, files: kept(func() error {
 			return errors.Join(os.MkdirAll(plans, 0o700), os.WriteFile(plan, nil, 0o600))
@@ -232,6 +233,17 @@ func TestWakeupThatRunsACommandIsAsked(t *testing.T) {
 		}
 		if got := needsNoQuestion(toolCall{tool: "ScheduleWakeup", input: input}, t.TempDir(), func(string) (string, bool) { return "", false }); got != free {
 			t.Errorf("%q: %t", prompt, got)
+		}
+	}
+}
+
+// TestMembersAreOfTheirVeryName reads a member beside one of the same name in other case, which a gate must not take for it.
+func TestMembersAreOfTheirVeryName(t *testing.T) {
+	for input, want := range map[string]string{
+		`{"file_path":"a","FILE_PATH":"b"}`: "a", `{"FILE_PATH":"b"}`: "", `{"file_path":7}`: "", `{"file_path":"a","file_path":"c"}`: "c", `[]`: "",
+	} {
+		if got, ok := textMember([]byte(input), "file_path"); got != want || ok != (want != "") {
+			t.Errorf("%s: %q, %t", input, got, ok)
 		}
 	}
 }

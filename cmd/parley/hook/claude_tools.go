@@ -106,14 +106,22 @@ func needsNoQuestion(call toolCall, folder string, env func(string) (string, boo
 
 // wakesWithWords reports whether the prompt of a call is words: Claude Code runs a command or a skill as if the person had typed it.
 func wakesWithWords(call toolCall, _ string, _ func(string) (string, bool)) bool {
-	var input struct {
-		Prompt string `json:"prompt"`
-	}
-	if json.Unmarshal(call.input, &input) != nil {
+	prompt, ok := textMember(call.input, "prompt")
+	if !ok {
 		return false
 	}
-	words := strings.TrimLeftFunc(input.Prompt, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || unicode.IsControl(r) })
+	words := strings.TrimLeftFunc(prompt, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || unicode.IsControl(r) })
 	return !strings.HasPrefix(words, "/") && !strings.HasPrefix(words, "!")
+}
+
+// textMember returns the text of a member of an input, and whether it has one of this very name. Package encoding/json also takes
+// names in other case, which agents do not.
+func textMember(input json.RawMessage, name string) (text string, ok bool) {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(input, &all) != nil || json.Unmarshal(all[name], &text) != nil {
+		return "", false
+	}
+	return text, true
 }
 
 // startsHere reports whether a call starts a subagent of Claude Code's own or of the person's, as its session works. The

@@ -15,18 +15,16 @@ const planTool = "ExitPlanMode"
 // model, or a subagent's beside it, in the folder of plans in the person's settings. The plan is approved as a whole when it
 // is made. A plan of another session may be about to be approved, and a link leads elsewhere, so both are asked about.
 func isPlan(call toolCall, env func(string) (string, bool)) bool {
-	var input struct {
-		Path string `json:"file_path"`
-	}
 	own := ClaudeConfig(env)
-	if call.tool != "Write" && call.tool != "Edit" || own == "" || json.Unmarshal(call.input, &input) != nil {
+	path, ok := textMember(call.input, "file_path")
+	if call.tool != "Write" && call.tool != "Edit" || own == "" || !ok {
 		return false
 	}
 	plan := planFile(call.conversation())
 	if call.part != "" {
 		plan = strings.TrimSuffix(plan, ".md") + "-agent-" + call.part + ".md"
 	}
-	return input.Path == plan && plan == filepath.Join(own, "plans", filepath.Base(plan)) && filepath.Ext(plan) == ".md" &&
+	return path == plan && plan == filepath.Join(own, "plans", filepath.Base(plan)) && filepath.Ext(plan) == ".md" &&
 		isOwnFile(filepath.Join(own, "plans"), filepath.Base(plan))
 }
 
@@ -36,14 +34,11 @@ func planFile(conversation []byte) (path string) {
 		if !bytes.Contains(line, []byte("planFilePath")) {
 			continue
 		}
-		var entry struct {
-			Type       string `json:"type"`
-			Attachment struct {
-				Path string `json:"planFilePath"`
-			} `json:"attachment"`
-		}
-		if json.Unmarshal(line, &entry) == nil && entry.Type == "attachment" && entry.Attachment.Path != "" {
-			path = entry.Attachment.Path
+		var entry map[string]json.RawMessage
+		if kind, _ := textMember(line, "type"); kind == "attachment" && json.Unmarshal(line, &entry) == nil {
+			if named, ok := textMember(entry["attachment"], "planFilePath"); ok && named != "" {
+				path = named
+			}
 		}
 	}
 	return path

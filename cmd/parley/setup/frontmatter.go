@@ -83,6 +83,9 @@ func frontMatterHooks(text string) (found []string) {
 		return nil
 	}
 	matter, _, _ := strings.Cut(text[len("---"):], "\n---")
+	if isUnclear(matter) {
+		return []string{"front matter that cannot be read here, and may have hooks,"}
+	}
 	if !strings.Contains(matter, "hooks") {
 		return nil
 	}
@@ -92,6 +95,26 @@ func frontMatterHooks(text string) (found []string) {
 		}
 	}
 	return found
+}
+
+// isUnclear reports whether names of keys may be spelled so that they are not found: with escapes, and where there are hooks, with tabs
+// or as explicit keys. Claude Code reads all of these.
+func isUnclear(matter string) bool {
+	for _, escape := range []string{`\x`, `\u`, `\U`} {
+		if strings.Contains(matter, escape) {
+			return true
+		}
+	}
+	if !strings.Contains(matter, "hooks") {
+		return false
+	}
+	for line := range strings.Lines(matter) {
+		rest := strings.TrimLeft(line, " ")
+		if strings.HasPrefix(rest, "\t") || strings.HasPrefix(rest, "? ") || strings.HasPrefix(rest, "?\t") {
+			return true
+		}
+	}
+	return false
 }
 
 // behindKey returns what is behind the first key of a name in a text of YAML: behind the name and a colon, where it is not in words.
