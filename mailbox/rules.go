@@ -128,7 +128,8 @@ func (c *RequestApproval) ruling(s *State, call *rule.Reading, now capabilities.
 	d := call.Decide(matched)
 	if len(rules) < len(all) {
 		// What is paused asks, also where the policy or a mandate would decide otherwise, or a rule would allow what was never allowed.
-		if p := call.Decide(standing(all)); len(p.Rules) > 0 && (len(d.Rules) == 0 || d.Allow && !p.Allow) {
+		stands := slices.ContainsFunc(d.Rules, func(n int) bool { return n < len(rules) })
+		if p := call.Decide(standing(all)); len(p.Rules) > 0 && (!stands || d.Allow && !p.Allow) {
 			return r
 		}
 	}

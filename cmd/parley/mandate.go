@@ -46,6 +46,8 @@ func (m *mandateFlags) says() bool {
 // check refuses options that do not go together.
 func (m *mandateFlags) check(c *cobra.Command, d decision) error {
 	switch {
+	case m.times == 0 && c.Flags().Changed("calls"):
+		return usage(c, "a mandate of no calls covers nothing: --calls is from 1 to %d", mailbox.MaxMandateCalls)
 	case !m.give && m.says():
 		return usage(c, "what is given is for a mandate: give --mandate too")
 	case m.give && d.always:

@@ -73,9 +73,17 @@ func TestGlobsStayInTheFolder(t *testing.T) {
 
 // TestToolsThatDoAnythingAreNamedByWhatTheyDo refuses coverages of all that a shell or an editor does.
 func TestToolsThatDoAnythingAreNamedByWhatTheyDo(t *testing.T) {
-	for _, tool := range []string{"Bash", "shell", "exec_command", "Write", "Edit", "Read", EditTool, ReadTool} {
+	for _, tool := range []string{
+		"Bash", "shell", "exec_command", "Write", "Edit", "Read", EditTool, ReadTool, "sh", "PowerShell", "BASH", "Bash ", "terminal", "execute_command", "unified_exec",
+		"Monitor", "mcp__x__shell", "write_file", "mcp__fs__write_file", "apply_patch", "Grep", "LS", "*", "", "runCommand",
+	} {
 		if _, err := Tool(testFolder, tool); err == nil {
 			t.Errorf("all calls of %s are covered", tool)
+		}
+	}
+	for _, tool := range []string{"pay", "mcp__bank__transfer", "send_mail", "WebSearch", "refresh", "Profile"} {
+		if _, err := Tool(testFolder, tool); err != nil {
+			t.Errorf("%s: %v", tool, err)
 		}
 	}
 }

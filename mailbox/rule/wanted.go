@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -63,7 +64,41 @@ func Tool(folder, tool string) (events.Coverage, error) {
 	if runsLines(tool) {
 		return c, parley.Refuse(parley.InvalidArgument, "%s runs command lines", tool).WithHint("name the commands")
 	}
+	if slices.ContainsFunc(wordsOf(tool), func(w string) bool { return slices.Contains(doAnything(), w) }) || len(wordsOf(tool)) == 0 {
+		return c, parley.Refuse(parley.InvalidArgument, "%s may run commands or use files, by its name", parley.Quoted(tool, 80)).WithHint("name the very call, or answer each")
+	}
 	return c, nil
+}
+
+// doAnything returns the words in names of tools, of agents and of MCP servers, that do whatever their input says. What such a tool would do
+// cannot be read from an input whose form is not known, so all its calls are never covered together.
+func doAnything() []string {
+	return []string{
+		"sh", "bash", "zsh", "ksh", "fish", "shell", "powershell", "pwsh", "cmd", "terminal", "tty", "exec", "execute", "command", "commands", "process", "spawn",
+		"script", "eval", "repl", "python", "monitor", "write", "edit", "patch", "file", "files", "fs", "filesystem", "grep", "glob", "ls", "dir", "directory", "folder", "notebook",
+	}
+}
+
+// wordsOf returns the words of a name in lower case: they begin behind what is no letter, and with a capital letter behind a small one.
+func wordsOf(name string) (words []string) {
+	word := strings.Builder{}
+	end := func() {
+		if word.Len() > 0 {
+			words = append(words, strings.ToLower(word.String()))
+		}
+		word.Reset()
+	}
+	small := false
+	for _, r := range name {
+		if !unicode.IsLetter(r) || small && unicode.IsUpper(r) {
+			end()
+		}
+		if small = unicode.IsLower(r); unicode.IsLetter(r) {
+			word.WriteRune(r)
+		}
+	}
+	end()
+	return words
 }
 
 // Readers returns the tools that only read files.
