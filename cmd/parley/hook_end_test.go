@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -142,18 +141,23 @@ func TestFormsAreHeldFromTheirFirstMoment(t *testing.T) {
 			}
 			body := `{"as":"fae","session":"s","reason":"it waits no longer",` + ask + `}`
 			_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: parley\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", api.HeldAskPath, len(body), body)
-			if err = errors.Join(err, conn.Close()); err != nil {
+			if err != nil {
 				t.Fatal(err)
 			}
-			eventually.Holds(t, "it was asked, and is withdrawn", func() bool {
+			line := func() string {
 				out, _, _ := runTest(t.Context(), state, nil, "inbox", "--all")
 				for line := range strings.Lines(out) {
 					if strings.Contains(line, "make "+name) {
-						return strings.Contains(line, "cancelled")
+						return line
 					}
 				}
-				return false
-			})
+				return ""
+			}
+			eventually.Holds(t, "it is asked", func() bool { return line() != "" })
+			if err := conn.Close(); err != nil { // nothing of the response was read
+				t.Fatal(err)
+			}
+			eventually.Holds(t, "it is withdrawn", func() bool { return strings.Contains(line(), "cancelled") })
 		})
 	}
 }
