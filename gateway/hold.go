@@ -34,8 +34,8 @@ type held struct {
 	rule string // api.InputDigest of an input that a rule has allowed; "" for a form
 }
 
-// maxGone bounds the holds whose process has gone. A session that was killed does not say that its calls have ended.
-const maxGone = 1000
+// maxGone bounds the holds of one guest whose process has gone. A session that was killed does not say that its calls have ended.
+const maxGone = 200
 
 // add enters a hold, and returns it.
 func (h *holds) add(one *held) *held {
@@ -50,14 +50,15 @@ func (h *holds) leave(one *held) (last bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one.gone = true
+	isLeft := func(o *held) bool { return o.gone && o.As == one.As }
 	gone := 0
 	for _, o := range h.open {
-		if o.gone {
+		if isLeft(o) {
 			gone++
 		}
 	}
 	if gone > maxGone {
-		at := slices.IndexFunc(h.open, func(o *held) bool { return o.gone })
+		at := slices.IndexFunc(h.open, isLeft)
 		h.open = slices.Delete(h.open, at, at+1)
 	}
 	return !slices.ContainsFunc(h.open, func(o *held) bool { return !o.gone && o.Form == one.Form && o.As == one.As }) // another guest cannot wait for it

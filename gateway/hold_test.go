@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -271,6 +272,23 @@ func TestCallsThatRanOtherwiseAreTold(t *testing.T) {
 		if len(notes) != told || test.other && !strings.HasPrefix(notes[told-1].Text, "It ran with:\n"+test.ran+"\n") {
 			t.Errorf("%s: the host is told %d times: %+v", test.name, len(notes), notes)
 		}
+	}
+}
+
+// TestCallsOfAGuestTakeNothingFromAnother has a guest make more calls than are kept until they end: another's is still known.
+func TestCallsOfAGuestTakeNothingFromAnother(t *testing.T) {
+	t.Parallel()
+	h := &holds{}
+	call := func(as, use string) api.Hold { return api.Hold{Acting: api.Acting{As: as}, Session: "s", Use: use} }
+	h.leave(h.add(&held{Hold: call("fae", "1")}))
+	for i := range maxGone + 50 {
+		h.leave(h.add(&held{Hold: call("bob", strconv.Itoa(i))}))
+	}
+	if h.ofUse(call("fae", "1")) == nil {
+		t.Error("the call of another guest is forgotten")
+	}
+	if len(h.open) != maxGone+1 || h.ofUse(call("bob", "0")) != nil {
+		t.Errorf("%d calls are kept", len(h.open))
 	}
 }
 
