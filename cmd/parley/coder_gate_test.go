@@ -350,6 +350,41 @@ func TestWhatRanInsteadIsTold(t *testing.T) {
 	}
 }
 
+// TestMandateIsOfItsSession allows a call with a mandate: the session that asked makes the calls that it covers without a question, and one
+// that begins after it asks about the same call.
+func TestMandateIsOfItsSession(t *testing.T) {
+	t.Parallel()
+	const first, second = "Make two files", "Make one more"
+	c := newClaude(t, modeltest.Script{Prompt: first, Turns: []modeltest.Turn{
+		{Calls: []modeltest.Call{bash("touch asked.txt")}}, {Calls: []modeltest.Call{bash("touch covered.txt")}}, {Text: "I am ready"},
+	}}, modeltest.Script{Prompt: second, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash("touch covered.txt")}}, {Text: "I am ready"}}})
+	state := c.setUp(t, "claude-code")
+	attend(t, state)
+	end := c.background(t, "-p", first, "--permission-mode", "bypassPermissions")
+	decide(t, state, "allow", awaitCall(t, state, "touch asked.txt"), "--mandate", "--command", "touch covered.txt", "--calls", "5")
+	end()
+	if !isThere(c.project, "asked.txt") || !isThere(c.project, "covered.txt") {
+		t.Error("a call was not made")
+	}
+	if err := os.Remove(filepath.Join(c.project, "covered.txt")); err != nil {
+		t.Fatal(err)
+	}
+	eventually.Holds(t, "the mandate has ended with its session", func() bool {
+		for _, a := range agentsOf(t, state) {
+			if out, _, _ := runTest(t.Context(), state, nil, "mandate", "ls", "--all", a.Name); strings.Contains(out, "ended (session) after 1 of 5 calls") {
+				return true
+			}
+		}
+		return false
+	})
+	end = c.background(t, "-p", second, "--permission-mode", "bypassPermissions")
+	decide(t, state, "deny", awaitCall(t, state, "touch covered.txt"))
+	end()
+	if isThere(c.project, "covered.txt") {
+		t.Error("another session made the call")
+	}
+}
+
 // TestClaudeCodesToolsAreListed checks that each tool on offer is known to need a question, or none. A new one is asked
 // about until it is listed.
 func TestClaudeCodesToolsAreListed(t *testing.T) {
