@@ -338,6 +338,8 @@ func TestPageStaysWholeAfterEachAct(t *testing.T) {
 			})()`
 			look := func(act string) {
 				t.Helper()
+				b.run(`window.drawn = false; requestAnimationFrame(() => requestAnimationFrame(() => { window.drawn = true; }))`) // what follows a size is placed in the next frame
+				b.until(`window.drawn`)
 				b.shotIfWanted(fmt.Sprintf("after-%s-%d", strings.ReplaceAll(act, " ", "-"), width))
 				if wrong := b.text(lie); wrong != "" {
 					t.Errorf("after %s: %s", act, wrong)

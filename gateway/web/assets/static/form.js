@@ -202,7 +202,8 @@ export class ParleyForm extends ParleyAct {
     super.connectedCallback();
     if (this.card.hasAttribute('data-group')) this.group = new Group(this.card);
     this.countSame();
-    new ResizeObserver(placeToasts).observe(this.querySelector('.bar'));
+    const places = new ResizeObserver(placeToasts);
+    for (const e of [this, this.querySelector('.bar')]) places.observe(e); // the bar also moves where what is above it grows
     const { as, id, draft } = this.card.dataset;
     this.filling = new Filling(this.querySelector('form.ask'), new Draft({ as, id, at: draft }), { address: `/forms/${encodeURIComponent(id)}?` + new URLSearchParams({ as, do: 'show', pane: 'edit' }) });
     if (this.card.matches('[data-type=approval]')) {

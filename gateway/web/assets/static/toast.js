@@ -11,8 +11,9 @@ const box = document.getElementById('toasts');
 /** Places the toasts above the bar of the open message, whose buttons they would cover. */
 export function placeToasts() {
   const bar = document.querySelector('#alone form.ask > .bar')?.getBoundingClientRect();
-  const isBelow = bar && bar.height > 0 && bar.top < innerHeight && bar.bottom > innerHeight - box.offsetHeight - 32;
-  box.style.bottom = isBelow ? `${Math.max(innerHeight - bar.top + 8, 16)}px` : '';
+  box.style.bottom = ''; // measured where it is by itself: a narrow window keeps it clear of its tabs
+  const at = box.getBoundingClientRect();
+  if (bar && bar.height > 0 && bar.top < at.bottom && bar.bottom > at.top - 8) box.style.bottom = `${Math.max(innerHeight - bar.top + 8, 16)}px`;
 }
 
 new ResizeObserver(placeToasts).observe(box);
