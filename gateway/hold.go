@@ -22,8 +22,9 @@ import (
 type holds struct {
 	server *Server
 
-	mu   sync.Mutex
-	open []*held // in the order of their beginning
+	mu        sync.Mutex
+	open      []*held // in the order of their beginning
+	abandoned []abandoned
 }
 
 // held is a hold. One that ended with an allowed form stays until the call has ended: its end is not that of an equal call which
@@ -261,8 +262,10 @@ func (h *holds) asked(ctx context.Context, a api.HeldAsk) (asked view.Permitted,
 	case (a.Approval == nil) == (a.Question == nil):
 		return asked, parley.Refuse(parley.InvalidArgument, "either an approval or a question is asked")
 	case a.Approval != nil:
+		a.Approval.Origin = &events.Origin{Dialect: heldDialect}
 		err = user.Call(ctx, "approve", *a.Approval, &asked)
 	default:
+		a.Question.Origin = &events.Origin{Dialect: heldDialect}
 		err = user.Call(ctx, "form", *a.Question, &asked.Asked)
 	}
 	return asked, err
@@ -304,12 +307,12 @@ func (h *holds) withdraw(ctx context.Context, hold api.Hold, why string) (cancel
 	defer cancel()
 	user := &toolUser{h.server, h.server.caller(ctx)}
 	form := api.RefTo(hold.Form.String())
-	end := func() error {
+	end := func(ctx context.Context) error {
 		return user.Call(ctx, "cancel_form", api.EndRequest{Acting: hold.Acting, FormRef: form, Reason: why}, nil)
 	}
-	err := end()
-	for parley.CodeOf(err) == parley.RateLimited && rests(ctx) { // many that are held at once may end at once
-		err = end()
+	err := end(ctx)
+	for parley.CodeOf(err) == parley.RateLimited && rests(ctx, withdrawAgain) { // many that are held at once may end at once
+		err = end(ctx)
 	}
 	cancelled = err == nil
 	if parley.CodeOf(err) == parley.AlreadyAnswered {
@@ -317,18 +320,19 @@ func (h *holds) withdraw(ctx context.Context, hold api.Hold, why string) (cancel
 		err = user.Call(ctx, "get_message", api.MessageRequest{Acting: hold.Acting, FormRef: form}, &m)
 		allowed = err == nil && m.Outcome != nil && m.Outcome.Allowed
 	}
-	if code := parley.CodeOf(err); code == parley.Internal || code == parley.RateLimited || code == parley.Timeout {
+	if passes(err) {
 		h.server.monitor.Failed(ctx, "hold", err)
+		h.abandon(abandoned{hold.Form, end})
 	}
 	return cancelled, allowed
 }
 
-// rests waits a moment, and reports whether ctx goes on.
-func rests(ctx context.Context) bool {
+// rests waits a while, and reports whether ctx goes on.
+func rests(ctx context.Context, pause time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false
-	case <-time.After(withdrawAgain):
+	case <-time.After(pause):
 		return true
 	}
 }

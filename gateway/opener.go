@@ -354,6 +354,17 @@ func (c *coders) hold(r *http.Request) (release func()) {
 	}
 }
 
+// guests returns the agents that coding agents act for, each once.
+func (c *coders) guests() (ids []capabilities.ID) {
+	l := c.server.node.Programs().Launcher()
+	for _, s := range l.Sessions() {
+		ids = append(ids, s.Agent)
+	}
+	ids = slices.AppendSeq(ids, maps.Values(l.Noted()))
+	slices.SortFunc(ids, capabilities.ID.Compare)
+	return slices.Compact(ids)
+}
+
 // held returns the connections of the host's WebSockets.
 func (c *coders) held() []*opener {
 	c.mu.Lock()
