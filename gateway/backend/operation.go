@@ -79,7 +79,7 @@ func handlers() map[string]handler {
 		"get_mandate":     ofBackend(getMandate),
 		"end_mandate":     ofBackend(endMandate),
 		"await":           ofAgent(await),
-		"cancel_form":     ofAgent(cancelForm),
+		"cancel_form":     ofBackend(cancelForm),
 		"amend_form":      ofAgent(amendForm),
 		"withdraw_vote":   ofAgent(withdrawVote),
 		"respond_form":    ofAgent(respondForm),
