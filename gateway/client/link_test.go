@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/gateway/mux"
 	"parley/internal/eventually"
@@ -27,7 +28,7 @@ func TestCyclesSurviveKill(t *testing.T) {
 	begun.Add(askers)
 	for i := range askers {
 		name := fmt.Sprint("asker-", i)
-		if _, err := host.Make(t.Context(), client.NewAgent{Name: name}); err != nil {
+		if _, err := api.MakeAgent.Do(t.Context(), host, api.MakeAgentRequest{Name: name}); err != nil {
 			t.Fatal(err)
 		}
 		asker := host.ActingAs(name)
@@ -138,7 +139,7 @@ func TestAgentsSignInOnOneConnection(t *testing.T) {
 	proxy := openCuttingProxy(t, h.address, "")
 	tokens := map[string]string{}
 	for _, name := range []string{"ann", "ben"} {
-		if _, err := host.Make(t.Context(), client.NewAgent{Name: name}); err != nil {
+		if _, err := api.MakeAgent.Do(t.Context(), host, api.MakeAgentRequest{Name: name}); err != nil {
 			t.Fatal(err)
 		}
 		var made struct{ ID, Token string }
@@ -226,7 +227,7 @@ func TestAsksBringTheirOutcomes(t *testing.T) {
 	}
 	wanted, err := fae.Request(t.Context(), client.Request{To: "HOST", Text: "a key"})
 	if err == nil {
-		_, err = host.Reject(t.Context(), wanted.Form, "no")
+		_, err = api.Reject.Do(t.Context(), host, api.DeclineRequest{FormRef: api.RefTo(string(wanted.Form)), Reason: "no"})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -312,7 +313,7 @@ func TestAgentsSignOutForOthers(t *testing.T) {
 	var agents []*client.Client
 	for i := range 2 * most {
 		name := fmt.Sprint("agent-", i)
-		if _, err := host.Make(t.Context(), client.NewAgent{Name: name}); err != nil {
+		if _, err := api.MakeAgent.Do(t.Context(), host, api.MakeAgentRequest{Name: name}); err != nil {
 			t.Fatal(err)
 		}
 		var made struct{ Token string }
