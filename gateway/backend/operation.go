@@ -77,7 +77,7 @@ func handlers() []handler {
 		ofBackend(api.GetMandate, getMandate),
 		ofBackend(api.EndMandate, endMandate),
 		ofAgent(api.Await, await),
-		ofAgent(api.CancelForm, cancelForm),
+		ofBackend(api.CancelForm, cancelForm),
 		ofAgent(api.AmendForm, amendForm),
 		ofAgent(api.WithdrawVote, withdrawVote),
 		ofAgent(api.RespondForm, respondForm),
