@@ -3,14 +3,20 @@ package client_test
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	"parley"
 	"parley/gateway/api"
 	"parley/gateway/client"
+	"parley/gateway/mux"
 	"parley/internal/eventually"
+	"parley/internal/websocket"
 )
 
 // TestCyclesSurviveKill kills the node with SIGKILL while several agents ask and answer on one connection. Each form
@@ -341,5 +347,47 @@ func TestAgentsSignOutForOthers(t *testing.T) {
 	}
 	if o, err := asked.Await(t.Context()); err != nil || o.Status != client.Answered {
 		t.Errorf("%+v %v", o, err)
+	}
+}
+
+// TestACallToANodeThatReadsNothingEnds calls a node that opens a connection and reads nothing. The calls end with their context,
+// also the one that has begun to write.
+func TestACallToANodeThatReadsNothingEnds(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "socket")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := make(chan *websocket.Conn, 1)
+	node := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := websocket.Accept(w, r, mux.Protocol, websocket.Options{})
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- conn
+	})}
+	go node.Serve(l)   //nolint:errcheck // it is closed
+	defer node.Close() //nolint:errcheck // with its listener
+	c, err := client.New(client.Options{Socket: socket, Patience: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error)
+	const calls = 8
+	for range calls {
+		go func() {
+			_, err := c.Send(ctx, "HOST", client.Post{Text: strings.Repeat("a", 500_000)})
+			ended <- err
+		}()
+	}
+	defer (<-opened).Cut()
+	cancel()
+	for range calls {
+		if err := <-ended; err == nil {
+			t.Error("a call was answered")
+		}
 	}
 }
