@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -198,6 +199,52 @@ func TestCodexBlocksWhereTheHookFails(t *testing.T) {
 			if test.fault == "killed" && !isThere(c.project, "wanted.txt") {
 				t.Errorf("the command that was allowed has not run: %q", results)
 			}
+		})
+	}
+}
+
+// TestCodexWhereTheHookDiesWithItsShell kills the hook and the shell that ends for it. Codex asks at its own prompt then, and runs a call
+// that a hook of others allows.
+func TestCodexWhereTheHookDiesWithItsShell(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("the hook's process is found in /proc")
+	}
+	const (
+		prompt = "Make a file"
+		allows = `echo '{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}'`
+	)
+	for _, test := range []struct {
+		agent  string
+		others bool
+	}{{newestCodex, true}, {newestCodex, false}, {olderCodex, true}, {olderCodex, false}} {
+		t.Run(fmt.Sprintf("%s/others=%t", test.agent, test.others), func(t *testing.T) {
+			t.Parallel()
+			c := newCodexOf(t, test.agent, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
+				{Calls: []modeltest.Call{{Tool: "exec_command", Input: map[string]any{"cmd": "touch a.txt", "sandbox_permissions": "require_escalated", "justification": "May I?"}}}},
+				{Text: "I am ready"},
+			}})
+			if test.others {
+				c.write(t, filepath.Join(c.project, ".codex", "hooks.json"), map[string]any{"hooks": map[string]any{
+					hook.PermissionRequest: []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": allows}}}},
+				}})
+			}
+			state := c.setUp(t, "codex")
+			attend(t, state)
+			terminal := inTerminal(t, c.command(t.Context(), "--no-alt-screen", "--no-daemon", "--dangerously-bypass-hook-trust", "-a", "on-request", "-s", "workspace-write", prompt))
+			awaitCall(t, state, "touch a.txt")
+			process, shell := hookProcess(t, state)
+			kill(t, shell)
+			kill(t, process)
+			if test.others {
+				terminal.expect(t, "I am ready")
+			} else {
+				terminal.expect(t, "Would you like to run the following command?")
+			}
+			if isThere(c.project, "a.txt") != test.others {
+				t.Errorf("the call has run: %t", !test.others)
+			}
+			awaitNoCall(t, state)
 		})
 	}
 }
