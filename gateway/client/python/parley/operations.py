@@ -1232,6 +1232,12 @@ class Withdrawn(TypedDict, total=False):
     queued: bool
 
 
+class Absent(TypedDict, total=False):
+    address: str  # An ID: {ULID}@{node}.
+    addressName: str
+    archived: bool
+
+
 class Accepted(TypedDict):
     host: str  # An ID: {ULID}@{node}.
     name: str
@@ -1794,6 +1800,7 @@ class _Receipt(TypedDict):
 
 
 class Receipt(_Receipt, total=False):
+    absent: Absent
     at: str  # A time in UTC, with milliseconds.
     by: str  # An ID: {ULID}@{node}.
     byName: str
@@ -1876,6 +1883,7 @@ class _Sent(TypedDict):
 
 
 class Sent(_Sent, total=False):
+    absent: List[Receipt]
     given: List[str]
     notTo: List[Recipient]
     plain: List[str]
