@@ -50,6 +50,19 @@ func (l *Rules) Valid(now capabilities.Time) []Rule {
 	return all
 }
 
+// concerning returns the rules of the agent's own that are valid at a time and may decide a call of a tool, oldest first. Most of many
+// rules are for very calls, and are left out by that.
+func (l *Rules) concerning(tool string, call *rule.Reading, now capabilities.Time) []*Rule {
+	var all []*Rule
+	for _, r := range l.byID {
+		if r.Tool == tool && r.Agent == l.self && (r.Until == 0 || r.Until > now) && call.MayConcern(&r.Covers) {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Rule) int { return cmp.Or(cmp.Compare(a.Made, b.Made), a.Rule.Compare(b.Rule)) })
+	return all
+}
+
 // Policy returns the agent's policy.
 func (l *Rules) Policy() string {
 	if l.policy == "" {
@@ -107,8 +120,8 @@ type ruling struct {
 // ruling decides about a call. Standing rules go before mandates, and what denies goes before all.
 func (c *RequestApproval) ruling(s *State, call *rule.Reading, now capabilities.Time) (r ruling) {
 	l := &s.Rules
-	all := slices.DeleteFunc(l.Valid(now), func(r Rule) bool { return r.Agent != l.self || r.Tool != c.Tool })
-	rules := slices.DeleteFunc(slices.Clone(all), func(r Rule) bool { return r.Paused })
+	all := l.concerning(c.Tool, call, now)
+	rules := slices.DeleteFunc(slices.Clone(all), func(r *Rule) bool { return r.Paused })
 	matched := standing(rules)
 	var of []covering // for each of matched after those of rules
 	looked, risky := false, true
@@ -158,10 +171,10 @@ func (c *RequestApproval) ruling(s *State, call *rule.Reading, now capabilities.
 }
 
 // standing returns rules as a call is held against them.
-func standing(rules []Rule) []rule.Standing {
+func standing(rules []*Rule) []rule.Standing {
 	all := make([]rule.Standing, len(rules))
-	for i := range rules {
-		all[i] = rule.Standing{Covers: &rules[i].Covers, Allow: rules[i].Allow}
+	for i, r := range rules {
+		all[i] = rule.Standing{Covers: &r.Covers, Allow: r.Allow}
 	}
 	return all
 }

@@ -100,7 +100,7 @@ func (c MakeToken) decide(s *State, now capabilities.Time, ids IDs) ([]events.Ev
 	if err := checkText("a note", c.Note, maxNote); err != nil {
 		return nil, err
 	}
-	if len(s.Tokens.Valid(now)) >= maxTokens {
+	if len(s.Tokens.all) >= maxTokens && len(s.Tokens.Valid(now)) >= maxTokens {
 		return nil, parley.Refuse(parley.QuotaExceeded, "the agent has %d tokens already", maxTokens).WithHint("parley token revoke ID ends one")
 	}
 	return []events.Event{&events.TokenMade{

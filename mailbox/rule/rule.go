@@ -162,12 +162,18 @@ func (r *Reading) Decide(rules []Standing) Decision {
 	return d
 }
 
+// MayConcern reports whether a rule that covers something may have a part in a decision about the call: one for another very call
+// has none.
+func (r *Reading) MayConcern(c *events.Coverage) bool {
+	return c.Kind != events.CoversCall || c.Input == r.essence && c.Folder == r.call.Folder
+}
+
 // matches reports whether a rule covers the whole call.
 func (r *Reading) matches(s *Standing) bool {
 	c := s.Covers
 	switch {
 	case c.Kind == events.CoversCall:
-		return c.Input == r.essence && c.Folder == r.call.Folder
+		return r.MayConcern(c)
 	case c.Kind == events.CoversTool:
 		return c.Folder == r.call.Folder
 	case c.Kind == events.CoversFile, c.Kind == events.CoversFiles:
