@@ -1788,6 +1788,7 @@ export interface Snapshot {
   policy?: string;
   queued: number;
   runtime?: string;
+  session?: string;
   state: string;
   status: string;
   stopped?: boolean;

@@ -1934,6 +1934,7 @@ class Snapshot(_Snapshot, total=False):
     of: str  # An ID: {ULID}@{node}.
     policy: str
     runtime: str
+    session: str
     stopped: bool
     topic: bool
     user: str
