@@ -17,7 +17,7 @@ const maxMemberStates = 2 * MaxHolders
 
 // memberStates returns the event of what a report on a message says, which this mailbox as a group has passed on; none for any other. It
 // fails with PagedOut.
-func (s *State) memberStates(n uint64, report *events.ReceiptReported) ([]events.Event, error) {
+func memberStates(s *State, n uint64, report *events.ReceiptReported) ([]events.Event, error) {
 	if len(s.StandIns.members) == 0 {
 		return nil, nil
 	}
@@ -36,7 +36,7 @@ func (s *State) memberStates(n uint64, report *events.ReceiptReported) ([]events
 	if e.Name, err = s.Names.said(report.By); err != nil {
 		return nil, err
 	}
-	if e.All, err = s.leastOf(m, n, report.State); err != nil {
+	if e.All, err = leastOf(s, m, n, report.State); err != nil {
 		return nil, err
 	}
 	if len(m.Members) >= maxMemberStates && m.memberOf(e) < 0 {
@@ -47,7 +47,7 @@ func (s *State) memberStates(n uint64, report *events.ReceiptReported) ([]events
 
 // leastOf returns how far a message that a group got has come with all members that it reached, once it has come to a state with the one
 // of a number. What a group passes on has the numbers after it. It fails with PagedOut.
-func (s *State) leastOf(m *Message, n uint64, state events.MessageState) (events.MessageState, error) {
+func leastOf(s *State, m *Message, n uint64, state events.MessageState) (events.MessageState, error) {
 	least := state.Rank()
 	for number := m.Number + 1; number < s.Mail.Index.Len() && least > 0; number++ {
 		one, err := s.Mail.at(number)

@@ -280,7 +280,7 @@ func (c RecordReceipt) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Ev
 		if !reported(&e).isFurther(entry) {
 			return nil, nil
 		}
-		evs, err := s.memberStates(n, &e)
+		evs, err := memberStates(s, n, &e)
 		return append([]events.Event{&e}, evs...), err
 	}
 	if !entry.Is(index.Sent) {
