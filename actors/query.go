@@ -558,6 +558,9 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 	for i := range m.Unreached {
 		e.Unreached = append(e.Unreached, v.unreached(&m.Unreached[i]))
 	}
+	for i := range m.Members {
+		e.Members = append(e.Members, v.member(&m.Members[i]))
+	}
 	v.absences(&e, m)
 	if m.Posted != nil {
 		e.Refused = m.Refused
@@ -598,6 +601,17 @@ func (v *viewer) unreached(e *events.MessageUnreached) view.Unreached {
 		Recipient: v.recipients([]events.Recipient{{Agent: e.Agent, Name: e.Name}})[0], Why: e.Why, At: e.Date, By: e.By, ByName: v.nameOf(e.By), Known: view.KnownByLog,
 	}
 	if e.By.Node != v.state.ID.Node {
+		shown.Known = view.KnownByNode
+	}
+	return shown
+}
+
+// member returns how far a message has come with a member of a group, as it is shown.
+func (v *viewer) member(e *events.MemberReported) view.Member {
+	shown := view.Member{
+		Recipient: v.recipients([]events.Recipient{{Agent: e.Member, Name: e.Name}})[0], State: e.State, How: e.How, At: e.Date, By: e.By, ByName: v.nameOf(e.By), Known: view.KnownByLog,
+	}
+	if e.By.Node != v.state.ID.Node || e.Member.Node != v.state.ID.Node {
 		shown.Known = view.KnownByNode
 	}
 	return shown

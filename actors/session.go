@@ -23,6 +23,14 @@ func (ss Sessions) List(ctx context.Context) ([]mailbox.Session, error) {
 	return query(ctx, ss.agent, func(s *mailbox.State, _ capabilities.Time) ([]mailbox.Session, error) { return s.Sessions.All(), nil })
 }
 
+// SessionID returns the ID that a coding agent has for a session of an address; "" if the address does not know it any more.
+func SessionID(ctx context.Context, session *Agent, address capabilities.ID) (string, error) {
+	return query(ctx, AgentOf(session.node, address), func(s *mailbox.State, _ capabilities.Time) (string, error) {
+		known, _ := s.Sessions.Of(session.id)
+		return known.Session, nil
+	})
+}
+
 // Start records that a session lives: a new one, or one that goes on. Its agent says so too.
 func (ss Sessions) Start(ctx context.Context, c mailbox.StartSession) error {
 	if err := ss.agent.do(ctx, c); err != nil {

@@ -83,6 +83,7 @@ const (
 	kindSessionEnded      Kind = 72
 	kindRunsHeld          Kind = 110
 	kindNoticeRepeated    Kind = 100
+	kindMemberReported    Kind = 101
 	kindLeaseAsked        Kind = 90
 	kindLeaseGranted      Kind = 91
 	kindLeaseRenewed      Kind = 92
@@ -227,6 +228,8 @@ func (*MessagesOverdue) kind() Kind { return kindMessagesOverdue }
 
 func (*MessageUnreached) kind() Kind { return kindMessageUnreached }
 
+func (*MemberReported) kind() Kind { return kindMemberReported }
+
 func (*ReceiptReported) kind() Kind { return kindReceiptReported }
 func (*SessionStarted) kind() Kind  { return kindSessionStarted }
 
@@ -345,6 +348,7 @@ var schemas = map[Kind]schema{
 	kindReceiptReported:   {name: "ReceiptReported", version: 1, make: func() Event { return new(ReceiptReported) }},
 	kindMessagesOverdue:   {name: "MessagesOverdue", version: 1, make: func() Event { return new(MessagesOverdue) }},
 	kindMessageUnreached:  {name: "MessageUnreached", version: 1, make: func() Event { return new(MessageUnreached) }},
+	kindMemberReported:    {name: "MemberReported", version: 1, make: func() Event { return new(MemberReported) }},
 	kindSessionStarted:    {name: "SessionStarted", version: 1, make: func() Event { return new(SessionStarted) }},
 	kindSessionMoved:      {name: "SessionMoved", version: 1, make: func() Event { return new(SessionMoved) }},
 	kindSessionEnded:      {name: "SessionEnded", version: 1, make: func() Event { return new(SessionEnded) }},

@@ -164,6 +164,7 @@ func samples() map[string]Event {
 			Original: testID(10), Passed: []capabilities.ID{testID(11), testID(4)},
 			Escalate: &Recipient{Agent: testID(12), Name: "lead", Via: testID(13)}, Late: []Recipient{{Agent: testID(14), Name: "eve"}},
 		},
+		"MemberReported.v1":   &MemberReported{Message: testID(9), By: testID(4), Member: testID(5), Name: "bob", State: Shown, How: "the transcript of s1", Date: goldenAt, All: Offered},
 		"MessageUnreached.v1": &MessageUnreached{Message: testID(9), By: testID(4), Agent: testID(5), Name: "bob", Why: "AGENT_ARCHIVED: the agent is archived", Date: goldenAt},
 		"MessageDismissed.v1": &MessageDismissed{Number: 1 << 40},
 		"MessageRestored.v1":  &MessageRestored{Number: 1 << 40},
@@ -329,7 +330,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "d574bb4f90fe238231b1277b825a139fc11e0607a9f6a74251ced93a749a1775"
+const goldenEnd = "a6aa20d87282fd9b7d9a57c8f945dbc7a81d5197218b64f95799cdcbc13fb2e1"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {

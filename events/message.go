@@ -160,7 +160,21 @@ const (
 	OutboxWithdrawal OutboxKind = 11 // a vote that is withdrawn, for the home of the form
 	OutboxReceipt    OutboxKind = 12 // how far a message has come, for its sender
 	OutboxUnreached  OutboxKind = 15 // whom a message did not reach, for its sender
+	OutboxMembers    OutboxKind = 16 // how far a message to a group has come with its members, for its sender
 )
+
+// MemberReported records how far a message to a group has come with one of its members: in the mailbox of the group, which has passed it
+// on, and in that of its sender, as the group's word. By is the group. All is set in the group's mailbox alone.
+type MemberReported struct {
+	Message capabilities.ID   `json:"message"`
+	By      capabilities.ID   `json:"by"`
+	Member  capabilities.ID   `json:"member"`
+	Name    string            `json:"name,omitempty"` // By's name for it
+	State   MessageState      `json:"state"`
+	How     string            `json:"how,omitempty"`
+	Date    capabilities.Time `json:"date"`
+	All     MessageState      `json:"all,omitempty"` // how far it has come by that with all members that it reached; "" for no further than it was delivered
+}
 
 // MessageUnreached records, at the sender of a message to several or to a group, that it did not reach an agent. By says so: the
 // sender's own mailbox, or the group that could not pass it on.

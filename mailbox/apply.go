@@ -77,6 +77,8 @@ func (s *State) Apply(r events.Recorded) error {
 		return noteOverdue(f, e)
 	case *events.MessageUnreached:
 		return messageUnreached(f, e)
+	case *events.MemberReported:
+		return memberReported(f, e)
 	case *events.DraftSaved:
 		return f.draftSaved(e)
 	case *events.MessageDrafted:

@@ -375,6 +375,8 @@ func Pack(c Command) []events.Event {
 		return []events.Event{&c.Report}
 	case RecordUnreached:
 		return c.events()
+	case RecordMembers:
+		return c.events()
 	case RecordVotes:
 		return c.events()
 	case WithdrawVote:
@@ -416,7 +418,7 @@ func (c RecordOutcome) events() []events.Event {
 // proved. Unpack refuses with NOT_PERMITTED a command that the sender may not give, and with INVALID_ARGUMENT a
 // malformed delivery. Deciding the command checks it further.
 func Unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (Command, error) {
-	if len(evs) == 0 || len(evs) > 1 && kind != events.OutboxForwarded && kind != events.OutboxVotes && kind != events.OutboxUnreached {
+	if len(evs) == 0 || len(evs) > 1 && kind != events.OutboxForwarded && kind != events.OutboxVotes && kind != events.OutboxUnreached && kind != events.OutboxMembers {
 		return nil, parley.Refuse(parley.InvalidArgument, "a delivery of %d events", len(evs))
 	}
 	c, by, ok := unpack(kind, from, evs)
@@ -449,6 +451,9 @@ func unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (c
 	case *events.MessageUnreached:
 		c, ok := unpackUnreached(evs, from)
 		return c, from, ok && kind == events.OutboxUnreached
+	case *events.MemberReported:
+		c, ok := unpackMembers(evs, from)
+		return c, from, ok && kind == events.OutboxMembers
 	case *events.VoteCast, *events.VoteWithdrawn:
 		return unpackVotes(evs, from, kind)
 	case *events.FormForwarded:

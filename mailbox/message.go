@@ -24,6 +24,7 @@ type Message struct {
 	Posted    *events.MessagePosted
 	Receipts  []Receipt                 // by their states; none of a form that has ended
 	Unreached []events.MessageUnreached // whom a message to several or to a group did not reach
+	Members   []events.MemberReported   // how far a message to a group has come with its members, one for each
 
 	// Of a reply to a party that was reached by a grant, the reference by which it was reached; nil for any other.
 	reached *capabilities.Ref

@@ -60,7 +60,7 @@ func (o *Outbox) count(p OutboxItem, change int) {
 	case events.OutboxMint:
 		o.mints += change
 	case events.OutboxCopy, events.OutboxAnswer, events.OutboxOutcome, events.OutboxForwarded, events.OutboxAmendment, events.OutboxReminder,
-		events.OutboxVotes, events.OutboxWithdrawal, events.OutboxReceipt, events.OutboxUnreached:
+		events.OutboxVotes, events.OutboxWithdrawal, events.OutboxReceipt, events.OutboxUnreached, events.OutboxMembers:
 		if o.bySubject == nil {
 			o.bySubject = map[capabilities.ID]int{}
 		}
@@ -182,6 +182,8 @@ func (s *State) CommandFor(p OutboxItem) (Command, error) {
 		return m.report(s), nil
 	case events.OutboxUnreached:
 		return m.unreachedReport(s), nil
+	case events.OutboxMembers:
+		return m.membersReport(s), nil
 	case events.OutboxAnswer, events.OutboxWithdrawal:
 		return m.Form.queuedAnswer(s.ID)
 	case events.OutboxAmendment:

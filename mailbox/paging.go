@@ -131,6 +131,9 @@ func (m *Message) recall(r events.Recorded, self capabilities.ID) error {
 	case *events.MessageUnreached:
 		m.addUnreached(e)
 		return nil
+	case *events.MemberReported:
+		m.addMember(e)
+		return nil
 	}
 	if m.Form == nil {
 		if m.Posted == nil || !m.recallReceipt(r, self) {
@@ -220,6 +223,8 @@ func (s *State) needs(e events.Event) error {
 		}
 	case *events.ReceiptReported:
 		err = l.needsMessage(e.Message, func(entry *index.Entry) bool { return entry.Is(index.Several) })
+	case *events.MemberReported:
+		err = l.needsMessage(e.Message, func(*index.Entry) bool { return true })
 	case *events.MessageUnreached:
 		err = l.needsMessage(e.Message, func(*index.Entry) bool { return true })
 	case *events.FormRequested:

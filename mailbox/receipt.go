@@ -232,6 +232,10 @@ func (m *Message) report(s *State) Command {
 	if len(m.Receipts) > 0 {
 		r = m.Receipts[len(m.Receipts)-1]
 	}
+	if all := m.withAll(); all.State.Rank() > r.State.Rank() {
+		r = all
+		r.Reader = s.ID
+	}
 	return RecordReceipt{events.ReceiptReported{Message: m.ID(), By: s.ID, Reader: r.Reader, State: r.State, How: r.How, Date: r.At}}
 }
 
@@ -276,7 +280,8 @@ func (c RecordReceipt) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Ev
 		if !reported(&e).isFurther(entry) {
 			return nil, nil
 		}
-		return []events.Event{&e}, nil
+		evs, err := memberStates(s, n, &e)
+		return append([]events.Event{&e}, evs...), err
 	}
 	if !entry.Is(index.Sent) {
 		return nil, refused

@@ -160,6 +160,7 @@ type messageSnapshot struct {
 	Questions []uint64
 	Receipts  []Receipt
 	Unreached []events.MessageUnreached
+	Members   []events.MemberReported
 }
 
 // amendmentSnapshot is the way to the present question of a form, which the message has.
@@ -294,7 +295,7 @@ func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) 
 
 // snapshotOf returns what is stored of a message that is in memory.
 func snapshotOf(s *State, m *Message) messageSnapshot {
-	img := messageSnapshot{Number: m.Number, Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused, Receipts: m.Receipts, Unreached: m.Unreached}
+	img := messageSnapshot{Number: m.Number, Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused, Receipts: m.Receipts, Unreached: m.Unreached, Members: m.Members}
 	f := m.Form
 	if f == nil {
 		return img

@@ -36,6 +36,8 @@ type AgentStatus struct {
 	Topic   bool                `json:"topic,omitempty"` // it is a topic, which is listed with those
 	Of      capabilities.ID     `json:"of,omitzero"`     // for a session of a coding agent: its address, the agent of the folder
 
+	Session string `json:"session,omitempty"` // for such a session: the coding agent's ID for it. It is told of one agent, to its host and maker
+
 	AwayUntil capabilities.Time `json:"awayUntil,omitzero"` // while it is away: the end of that
 
 	// The version of the mailbox at that time, the agent's host and maker, and the beginning of its absence. They are not

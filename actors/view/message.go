@@ -42,6 +42,8 @@ type Message struct {
 
 	Unreached []Unreached `json:"unreached,omitempty"` // whom a message to several or to a group did not reach
 
+	Members []Member `json:"members,omitempty"` // of a message to a group: how far it has come with members, those that it was delivered to alone left out
+
 	Acknowledged bool `json:"acknowledged,omitempty"` // or replied to
 	Overdue      bool `json:"overdue,omitempty"`      // it was not acknowledged in time
 
@@ -101,6 +103,32 @@ type Unreached struct {
 	By     capabilities.ID   `json:"by"`
 	ByName string            `json:"byName,omitempty"`
 	Known  Knowledge         `json:"known"`
+}
+
+// Member says how far a message to a group has come with a member, as By says: the group that has it as a member.
+type Member struct {
+	Recipient
+	State  events.MessageState `json:"state"`
+	How    string              `json:"how,omitempty"` // as in Receipt
+	At     capabilities.Time   `json:"at"`
+	By     capabilities.ID     `json:"by"`
+	ByName string              `json:"byName,omitempty"`
+	Known  Knowledge           `json:"known"`
+}
+
+// Words returns how far the message has come in words, with functions for the names of the member and of the group.
+func (m Member) Words(member func(Recipient) string, group func(id capabilities.ID, name string) string) string {
+	words := string(m.State) + " to " + member(m.Recipient)
+	if m.State == events.Handled {
+		words = string(m.State) + " by " + member(m.Recipient)
+	}
+	if m.How != "" {
+		words += " (" + m.How + ")"
+	}
+	if m.ByName != "SELF" {
+		words += ", " + group(m.By, m.ByName) + " says"
+	}
+	return words
 }
 
 // RecipientWords returns recipients in words, as in "planner, reviewer and 2 more": at most so many by name. Name returns how one is

@@ -20,10 +20,10 @@ import (
 // readMail is the call by which a model reads mail.
 var readMail = modeltest.Call{Tool: "mcp__parley__read_mail", Input: map[string]any{}}
 
-// agentsOf returns the agents of a node.
-func agentsOf(t *testing.T, state string) (all []view.AgentStatus) {
+// agentsOf returns the agents of a node; more are options of the list.
+func agentsOf(t *testing.T, state string, more ...string) (all []view.AgentStatus) {
 	t.Helper()
-	out, errs, exit := runTest(t.Context(), state, nil, "ls", "--json")
+	out, errs, exit := runTest(t.Context(), state, nil, append([]string{"ls", "--json"}, more...)...)
 	if exit != 0 {
 		t.Fatal(errs)
 	}

@@ -65,6 +65,9 @@ func fetchAgent(ctx context.Context, a *actors.Agent, r api.AgentRequest) (api.F
 	if err == nil {
 		snap, err = a.Agents().Seen(ctx, snap)
 	}
+	if err == nil && !snap.Of.IsZero() && a.Agents().MayLookInto(ctx, agent) == nil {
+		snap.Session, err = actors.SessionID(ctx, agent, snap.Of)
+	}
 	if err != nil {
 		return api.FetchAgentResponse{}, err
 	}

@@ -32,6 +32,7 @@ type entry struct {
 	To      *party            `json:"to,omitempty"`
 	ToAll   string            `json:"recipients,omitempty"` // of a message to several, in words
 	NotTo   []string          `json:"unreached,omitempty"`  // whom it did not reach, and why
+	Members []string          `json:"members,omitempty"`    // of a group that it was sent to: how far it has come with each
 	Absent  string            `json:"absent,omitempty"`     // of which recipients nobody reads the mailbox now, in words
 	Sent    bool              `json:"sent,omitempty"`
 	Date    capabilities.Time `json:"date"`
@@ -211,6 +212,10 @@ func entryOf(m *view.Message) entry {
 		e.To = partyOf(m.To, m.ToName)
 	}
 	e.Absent = absentWords(m.Receipts)
+	for _, one := range m.Members {
+		e.Members = append(e.Members, sanitize.Line(one.Words(func(r view.Recipient) string { return cmp.Or(recipientWords([]view.Recipient{r}), r.ID.String()) },
+			func(id capabilities.ID, name string) string { return cmp.Or(name, id.String()) })))
+	}
 	e.ToAll, e.Came = recipientWords(m.Recipients), cameBy(m.Steps)
 	for _, u := range m.Unreached {
 		e.NotTo = append(e.NotTo, recipientWords([]view.Recipient{u.Recipient})+": "+sanitize.Line(u.Why))

@@ -78,12 +78,15 @@ func (c card) Progress() string {
 	if c.State == "" {
 		return "Not delivered yet"
 	}
-	if len(c.Receipts) == 0 {
+	if len(c.Receipts)+len(c.Members) == 0 {
 		return "Delivered"
 	}
 	var all []string
 	for _, r := range c.Receipts {
 		all = append(all, r.Words(func(id capabilities.ID, name string) string { return cmp.Or(name, view.ShortID(id)) }))
+	}
+	for _, m := range c.Members {
+		all = append(all, m.Words(func(r view.Recipient) string { return recipients([]view.Recipient{r}, 1) }, func(id capabilities.ID, name string) string { return cmp.Or(name, view.ShortID(id)) }))
 	}
 	words := strings.Join(all, "; ")
 	return strings.ToUpper(words[:1]) + words[1:]

@@ -50,6 +50,9 @@ func receipts(v *Harness, m *mailbox.Message) (text string) {
 			text += " " + v.NameOf[r.Agent]
 		}
 	}
+	for _, e := range m.Members {
+		text += fmt.Sprintf(", %s with %s says %s", e.State, v.NameOf[e.Member], v.NameOf[e.By])
+	}
 	for _, e := range m.Unreached {
 		text += fmt.Sprintf(", not to %s (%s) says %s", v.NameOf[e.Agent], e.Why, v.NameOf[e.By])
 	}

@@ -230,6 +230,10 @@ func Receipts(e view.Message, s terminal.Screen) (lines []Line) {
 		}
 		lines = append(lines, Line{Note, terminal.Visible(words)})
 	}
+	for _, m := range e.Members {
+		words := m.Words(func(r view.Recipient) string { return cmp.Or(recipient(r), "another agent") }, func(id capabilities.ID, name string) string { return Party(name, id) })
+		lines = append(lines, Line{Note, terminal.Visible(words) + ", " + s.Moment(m.At.Std(), m.At.String())})
+	}
 	for _, u := range e.Unreached {
 		words := "did not reach " + cmp.Or(recipient(u.Recipient), "another agent") + " (" + terminal.Visible(u.Why) + ")"
 		if u.ByName != "SELF" {

@@ -1295,6 +1295,7 @@ export interface Envelope {
   fromName?: string;
   interrupted?: boolean;
   late?: Array<Recipient>;
+  members?: Array<Member>;
   /** An ID: {ULID}@{node}. */
   messageId: string;
   noForward?: boolean;
@@ -1508,6 +1509,21 @@ export interface MandateCall {
   /** Any JSON. */
   input: unknown;
   tool: string;
+}
+
+export interface Member {
+  /** A time in UTC, with milliseconds. */
+  at: string;
+  /** An ID: {ULID}@{node}. */
+  by: string;
+  byName?: string;
+  how?: string;
+  /** An ID: {ULID}@{node}. */
+  id: string;
+  known: string;
+  name?: string;
+  said?: string;
+  state: string;
 }
 
 export interface MessageCounts {
@@ -1772,6 +1788,7 @@ export interface Snapshot {
   policy?: string;
   queued: number;
   runtime?: string;
+  session?: string;
   state: string;
   status: string;
   stopped?: boolean;

@@ -1433,6 +1433,7 @@ class Envelope(_Envelope, total=False):
     fromName: str
     interrupted: bool
     late: List[Recipient]
+    members: List[Member]
     noForward: bool
     outcome: Outcome
     overdue: bool
@@ -1652,6 +1653,21 @@ class _MandateCall(TypedDict):
 class MandateCall(_MandateCall, total=False):
     amounts: List[str]
     folder: str
+
+
+class _Member(TypedDict):
+    at: str  # A time in UTC, with milliseconds.
+    by: str  # An ID: {ULID}@{node}.
+    id: str  # An ID: {ULID}@{node}.
+    known: str
+    state: str
+
+
+class Member(_Member, total=False):
+    byName: str
+    how: str
+    name: str
+    said: str
 
 
 class MessageCounts(TypedDict):
@@ -1918,6 +1934,7 @@ class Snapshot(_Snapshot, total=False):
     of: str  # An ID: {ULID}@{node}.
     policy: str
     runtime: str
+    session: str
     stopped: bool
     topic: bool
     user: str

@@ -1,0 +1,219 @@
+package mailbox
+
+import (
+	"slices"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// A group tells the sender of a message how far that has come with its members: with each, and with all that it reached, which is the
+// group's own receipt. Members tell the group, since what it passes on is its message. So of a group of groups each level tells the one
+// above. Where two ways lead to an agent, only the one by which it came has its state.
+
+// maxMemberStates bounds the members whose states are noted for one message, those of groups in the group too.
+const maxMemberStates = 2 * MaxHolders
+
+// memberStates returns the event of what a report on a message says, which this mailbox as a group has passed on; none for any other. It
+// fails with PagedOut.
+func memberStates(s *State, n uint64, report *events.ReceiptReported) ([]events.Event, error) {
+	if len(s.StandIns.members) == 0 {
+		return nil, nil
+	}
+	passed, err := s.Mail.at(n)
+	if err != nil || passed.Posted == nil || passed.Posted.Original.IsZero() || passed.Posted.From != s.ID {
+		return nil, err
+	}
+	m, err := s.Mail.byOwnID(takenID(passed.Posted))
+	if parley.CodeOf(err) == parley.NoSuchMessage {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	e := &events.MemberReported{Message: m.ID(), By: s.ID, Member: report.By, State: report.State, How: report.How, Date: report.Date}
+	if e.Name, err = s.Names.said(report.By); err != nil {
+		return nil, err
+	}
+	if e.All, err = leastOf(s, m, n, report.State); err != nil {
+		return nil, err
+	}
+	if len(m.Members) >= maxMemberStates && m.memberOf(e) < 0 {
+		return nil, nil
+	}
+	return []events.Event{e}, nil
+}
+
+// leastOf returns how far a message that a group got has come with all members that it reached, once it has come to a state with the one
+// of a number. What a group passes on has the numbers after it. It fails with PagedOut.
+func leastOf(s *State, m *Message, n uint64, state events.MessageState) (events.MessageState, error) {
+	least := state.Rank()
+	for number := m.Number + 1; number < s.Mail.Index.Len() && least > 0; number++ {
+		one, err := s.Mail.at(number)
+		if err != nil {
+			return "", err
+		}
+		if one.Posted == nil || one.Posted.From != s.ID || one.Posted.Original.IsZero() || takenID(one.Posted) != m.ID() {
+			break
+		}
+		if number == n || one.Refused != "" {
+			continue
+		}
+		entry, err := s.Mail.Index.entry(number)
+		if err != nil {
+			return "", err
+		}
+		least = min(least, entry.Stage())
+	}
+	if least == 0 {
+		return "", nil
+	}
+	return stateOf(least), nil
+}
+
+// memberOf returns the place of what is noted of the member of an event, or -1.
+func (m *Message) memberOf(e *events.MemberReported) int {
+	return slices.IndexFunc(m.Members, func(o events.MemberReported) bool { return o.Member == e.Member && o.By == e.By })
+}
+
+// addMember notes how far a message has come with a member of a group.
+func (m *Message) addMember(e *events.MemberReported) {
+	m.Members = slices.Clone(m.Members) // others hold the slice
+	if i := m.memberOf(e); i >= 0 {
+		m.Members = slices.Delete(m.Members, i, i+1)
+	}
+	m.Members = append(m.Members, *e)
+}
+
+// withAll returns the receipt of a message that a group got, by what it noted of its members. Its state is "" if it has none.
+func (m *Message) withAll() (r Receipt) {
+	for _, e := range m.Members {
+		if e.All.Rank() > r.State.Rank() {
+			r = Receipt{State: e.All, At: e.Date, How: "by all members"}
+		}
+	}
+	return r
+}
+
+// memberReported notes how far a message has come with a member of a group, and has its sender told if the mailbox is the group's.
+func memberReported(f fold, e *events.MemberReported) error {
+	m, err := f.Mail.byOwnID(e.Message)
+	if err != nil {
+		return err
+	}
+	before := m.withAll()
+	m.addMember(e)
+	if m.toSeveral(f.ID) {
+		f.noted(m)
+		return nil
+	}
+	f.Mail.Index.entries.Note(m.Number, f.Version)
+	f.Mail.touch(m, f.Version)
+	if m.From() != f.ID {
+		f.Outbox.enqueue(events.OutboxMembers, m.ID(), m.From())
+		if m.withAll().State.Rank() > before.State.Rank() {
+			f.Outbox.enqueue(events.OutboxReceipt, m.ID(), m.From())
+		}
+	}
+	f.retire(m)
+	return nil
+}
+
+// membersReport returns the command that tells the sender of a message how far it has come with members of this group.
+func (m *Message) membersReport(s *State) Command {
+	c := RecordMembers{Message: m.ID(), By: s.ID, Members: slices.Clone(m.Members)}
+	for i := range c.Members {
+		c.Members[i].By, c.Members[i].All = s.ID, ""
+	}
+	return c
+}
+
+// RecordMembers records how far a message that the agent sent has come with members of its recipient By, a group, as that says. It comes
+// from that one's mailbox on this node. What is no further than what is known has no effect.
+type RecordMembers struct {
+	Message capabilities.ID
+	By      capabilities.ID
+	Members []events.MemberReported
+}
+
+// RemoteMembers is a RecordMembers from another node. What that says of agents of this node has no effect: they speak for themselves.
+type RemoteMembers struct{ RecordMembers }
+
+func (c RecordMembers) decide(s *State, _ capabilities.Time, _ IDs) (evs []events.Event, err error) {
+	m, err := s.Mail.byOwnID(c.Message)
+	if err != nil {
+		return nil, err
+	}
+	if m.Posted == nil || m.From() != s.ID || !m.isFor(c.By) {
+		return nil, parley.Refuse(parley.NotPermitted, "message %s was not sent to the one who reports on it", c.Message)
+	}
+	if !m.Posted.Original.IsZero() {
+		if m, err = s.Mail.byOwnID(takenID(m.Posted)); err != nil {
+			return nil, err
+		}
+	}
+	room := maxMemberStates - len(m.Members)
+	for _, e := range c.Members {
+		e.Message, e.By, e.All = m.ID(), c.By, ""
+		switch i := m.memberOf(&e); {
+		case e.State.Rank() == 0, i >= 0 && m.Members[i].State.Rank() >= e.State.Rank():
+			continue
+		case i < 0 && room <= 0:
+			continue
+		case i < 0:
+			room--
+		}
+		evs = append(evs, &e)
+	}
+	return evs, nil
+}
+
+func (c RemoteMembers) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	if len(c.Members) > maxMemberStates {
+		return nil, parley.Refuse(parley.TooLarge, "a report on %d members is over the limit of %d", len(c.Members), maxMemberStates)
+	}
+	var members []events.MemberReported
+	seen := map[capabilities.ID]bool{}
+	for _, e := range c.Members {
+		if e.Member.IsZero() || seen[e.Member] {
+			return nil, parley.Refuse(parley.InvalidArgument, "a report is on each of some members once")
+		}
+		seen[e.Member] = true
+		if err := checkRecipientName(e.Name); err != nil {
+			return nil, err
+		}
+		if err := checkText("a report", e.How, maxProof); err != nil {
+			return nil, err
+		}
+		if e.Date = clampDate(e.Date, now); e.Member.Node != s.ID.Node {
+			members = append(members, e)
+		}
+	}
+	c.Members = members
+	return c.RecordMembers.decide(s, now, ids)
+}
+
+// events returns the events of the report.
+func (c RecordMembers) events() []events.Event {
+	evs := make([]events.Event, len(c.Members))
+	for i := range c.Members {
+		c.Members[i].Message = c.Message
+		evs[i] = &c.Members[i]
+	}
+	return evs
+}
+
+// unpackMembers returns the command of a report from another node, and whether it is one.
+func unpackMembers(evs []events.Event, from capabilities.ID) (Command, bool) {
+	c := RemoteMembers{RecordMembers{By: from}}
+	for i, e := range evs {
+		r, same := e.(*events.MemberReported)
+		if !same || i > 0 && r.Message != c.Message || r.By != from {
+			return nil, false
+		}
+		c.Message = r.Message
+		c.Members = append(c.Members, *r)
+	}
+	return c, true
+}
