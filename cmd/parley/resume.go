@@ -41,8 +41,8 @@ command. A session that ended while it waited for a decision needs no prompt. --
 	c.Flags().StringVar(&program, "program", "", "the coding agent's `program` (default: claude or codex of the path)")
 	c.Flags().StringArrayVar(&flags, "flag", nil, "an `argument` for the coding agent; may be repeated")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		var got api.FetchAgentResponse
-		if err := env.call(c.Context(), "fetch_agent", api.AgentRequest{Acting: env.acting(), AgentID: args[0]}, &got); err != nil {
+		got, err := api.FetchAgent.Do(c.Context(), env, api.AgentRequest{Acting: env.acting(), AgentID: args[0]})
+		if err != nil {
 			return err
 		}
 		if got.Error != nil {
