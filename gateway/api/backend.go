@@ -140,7 +140,14 @@ type Agent interface {
 	// WatchAgents watches the agents that the agent sees and a filter picks, or only which if that is not "". It calls changed
 	// when there is something new after the last Next, or when the node stops. Changed must not block.
 	WatchAgents(ctx context.Context, f view.AgentFilter, which string, changed func()) (AgentWatch, error)
-	Chronicle
+	// Status returns the agent's status.
+	Status(context.Context) (view.AgentStatus, error)
+	// Version returns the version of the agent's mailbox.
+	Version(context.Context) (uint64, error)
+	// Beyond blocks until the mailbox has a version after the given one, and returns it.
+	Beyond(ctx context.Context, version uint64) (uint64, error)
+	// Log returns the events after a version, at most so many.
+	Log(ctx context.Context, after uint64, limit int) (view.Log, error)
 	Dialects
 }
 
@@ -203,18 +210,6 @@ type Output interface {
 	// Beyond blocks until there is output after a cursor, and returns the cursor of the last piece. If ctx ends first, it
 	// returns the given cursor.
 	Beyond(ctx context.Context, cursor uint64) (uint64, error)
-}
-
-// Chronicle reads the events of an agent.
-type Chronicle interface {
-	// Status returns the agent's status.
-	Status(context.Context) (view.AgentStatus, error)
-	// Version returns the version of the agent's mailbox.
-	Version(context.Context) (uint64, error)
-	// Beyond blocks until the mailbox has a version after the given one, and returns it.
-	Beyond(ctx context.Context, version uint64) (uint64, error)
-	// Log returns the events after a version, at most so many.
-	Log(ctx context.Context, after uint64, limit int) (view.Log, error)
 }
 
 // Dialects are the forms that an agent asks and answers by frames of older clients. A form's origin names the dialect.
