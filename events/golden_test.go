@@ -229,6 +229,11 @@ func samples() map[string]Event {
 		"MandateCharged.v1": &MandateCharged{Mandate: testID(1), Key: "key", Tool: "pay", Input: `{"amount":12.5}`, Folder: "/srv/shop", Amounts: []int64{12_500_000}},
 		"MandateEnded.v1":   &MandateEnded{Mandate: testID(1), By: testID(3)},
 		"CallerNamed.v1":    &CallerNamed{Form: testID(1), Session: testID(4)},
+		"ReviewerSet.v1": &ReviewerSet{
+			Reviewer: testID(6), Sample: 10, Cautious: true, Wait: 60_000, Rules: []MandateRule{{Tool: "shell", Covers: *goldenCoverage()}},
+		},
+		"ReviewAsked.v1": &ReviewAsked{Form: testID(1), Reviewer: testID(6), MayAllow: true, Sample: 10, Until: goldenAt + 1},
+		"ReviewEnded.v1": &ReviewEnded{Form: testID(1), Reviewer: testID(6), How: ReviewSampled, Note: "it tests", Date: goldenAt},
 	}
 }
 
@@ -329,7 +334,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "d574bb4f90fe238231b1277b825a139fc11e0607a9f6a74251ced93a749a1775"
+const goldenEnd = "8b975c2f2332548d6260c06f6fad2c42163b70557a0e2948f53e9658d6663412"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {

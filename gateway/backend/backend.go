@@ -62,7 +62,7 @@ func New(node *actors.Node, o Options) *Backend {
 		b.operations[op.Name] = op
 	}
 	b.local = &principal{agent: node.Host(), account: b.ledger.socket, local: true}
-	actors.SetRisk(node, isRisky)
+	actors.SetRisk(node, riskOf)
 	return b
 }
 

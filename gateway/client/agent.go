@@ -28,6 +28,7 @@ const (
 	AskOnMiss = "on-miss" // calls that no rule decides are asked about; the default
 	AskNever  = "never"   // calls that no rule denies are allowed
 	DenyAll   = "deny"    // calls that no rule allows are denied
+	Review    = "review"  // calls that no rule decides go to a reviewer first: see SetReviewer
 )
 
 // Agent is the present state of an agent.
@@ -222,4 +223,9 @@ func (c *Client) Describe(ctx context.Context, d Description) error {
 // agent's host.
 func (c *Client) SetPolicy(ctx context.Context, agent, policy string) error {
 	return c.Call(ctx, "set_policy", api.SetPolicyRequest{AgentID: agent, Policy: policy}, nil)
+}
+
+// SetReviewer sets the policy Review for an agent's calls that need permission. It is for the agent's host.
+func SetReviewer(ctx context.Context, c *Client, agent string, terms parley.ReviewTerms) error {
+	return c.Call(ctx, "set_policy", api.SetPolicyRequest{AgentID: agent, Policy: Review, Review: &terms}, nil)
 }
