@@ -214,7 +214,7 @@ func isRisky(p *parley.Permission) bool { return call.Read(p).Risks.Level() == r
 // riskOf returns what may go wrong if a call is made.
 func riskOf(p *parley.Permission) mailbox.Risk {
 	level := map[risk.Level]mailbox.RiskLevel{risk.None: mailbox.NoRisk, risk.Notable: mailbox.SomeRisk}
-	r := mailbox.Risk{Level: mailbox.HighRisk, Secret: risk.HasSecret(p)}
+	r := mailbox.Risk{Level: mailbox.HighRisk, Secret: hasSecret(p)}
 	if known, ok := level[call.Read(p).Risks.Level()]; ok {
 		r.Level = known
 	}

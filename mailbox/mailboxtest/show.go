@@ -58,7 +58,7 @@ func (v *Harness) describe(s *mailbox.State, m *mailbox.Message) string {
 		from += because(v.Now, events.ForwardCause{Cause: s.Cause, Until: s.Until})
 	}
 	status := "open" + v.queued(f)
-	gone = v.routed(f) + amended(f) + v.votes(f) + v.reviewed(f) + gone
+	gone = v.routed(f) + amended(f) + v.votes(f) + reviewed(v, f) + gone
 	if a := f.Answered; a != nil {
 		status = "answered by " + v.NameOf[a.By]
 		if !a.Withheld {
@@ -82,7 +82,7 @@ func (v *Harness) describe(s *mailbox.State, m *mailbox.Message) string {
 }
 
 // reviewed says how the review of an approval stands, or has ended; "" without one.
-func (v *Harness) reviewed(f *mailbox.Form) string {
+func reviewed(v *Harness, f *mailbox.Form) string {
 	r := f.Review()
 	switch {
 	case r.Ended != nil && r.Ended.Note != "":

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
@@ -293,7 +292,11 @@ func reviewed(e view.Message, s terminal.Screen) string {
 	}
 	text := ", reviewer " + Party(r.ByName, r.By) + " " + r.Words()
 	if r.Note != "" {
-		text += ": " + terminal.Quoted(parley.Shown(r.Note, maxOpinion)) + " (its opinion)"
+		note := []rune(r.Note)
+		if len(note) > maxOpinion {
+			note = append(note[:maxOpinion:maxOpinion], '…')
+		}
+		text += ": " + terminal.Quoted(string(note)) + " (its opinion)"
 	}
 	return text
 }

@@ -1,4 +1,4 @@
-package risk
+package backend
 
 import (
 	"testing"
@@ -19,11 +19,11 @@ func TestSecretsInCallsAreSeen(t *testing.T) {
 		`{"content":"{\"apiKey\":\"abc\"}"}`,
 	}
 	for _, input := range secret {
-		if !HasSecret(&parley.Permission{Tool: "shell", Input: input}) {
+		if !hasSecret(&parley.Permission{Tool: "shell", Input: input}) {
 			t.Errorf("%s: no secret is seen", input)
 		}
 	}
-	if !HasSecret(&parley.Permission{Tool: "shell", Input: `{}`, Reason: "the password is hunter2: password=hunter2"}) {
+	if !hasSecret(&parley.Permission{Tool: "shell", Input: `{}`, Reason: "the password is hunter2: password=hunter2"}) {
 		t.Error("no secret is seen in what the agent says")
 	}
 	none := []string{
@@ -32,7 +32,7 @@ func TestSecretsInCallsAreSeen(t *testing.T) {
 		`{"command":"cat docs/AReallyLongNameOfADocument.md"}`, `{"command":"ls -la"}`, `{"n":5}`, `[]`, `{"to":"landlord","amount":80}`,
 	}
 	for _, input := range none {
-		if HasSecret(&parley.Permission{Tool: "shell", Input: input, Folder: "/srv/app"}) {
+		if hasSecret(&parley.Permission{Tool: "shell", Input: input, Folder: "/srv/app"}) {
 			t.Errorf("%s: a secret is seen", input)
 		}
 	}

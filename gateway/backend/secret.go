@@ -1,4 +1,4 @@
-package risk
+package backend
 
 import (
 	"encoding/json"
@@ -37,10 +37,10 @@ var secretName = sync.OnceValue(func() *regexp.Regexp {
 // leastKey is the number of characters from which a word of letters and digits in no order is taken for a key.
 const leastKey = 24
 
-// HasSecret reports whether the input of a call, or what its agent says of it, seems to have a secret in it: by the name before it, by its
+// hasSecret reports whether the input of a call, or what its agent says of it, seems to have a secret in it: by the name before it, by its
 // shape, or because a long word is in no order. It knows no secret itself, so it takes texts for secrets that are none, and an agent that
 // means to hide one can.
-func HasSecret(p *parley.Permission) bool {
+func hasSecret(p *parley.Permission) bool {
 	var input any
 	if json.Unmarshal([]byte(p.Input), &input) != nil {
 		input = p.Input
