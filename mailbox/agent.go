@@ -198,8 +198,11 @@ func CheckPolicy(policy string) error {
 	if slices.Contains([]string{AskAlways, AskOnMiss, AskNever, DenyAll}, policy) {
 		return nil
 	}
+	if policy == Review {
+		return noReviewer()
+	}
 	return parley.Refuse(parley.InvalidArgument, "unknown policy %s", parley.Quoted(policy, 40)).
-		WithHint("the policies are always, on-miss, never, deny and, for an agent that is there, review")
+		WithHint("the policies are always, on-miss, never, deny and review")
 }
 
 // UpdateAgent changes the agent's title and labels. A nil Title or Labels stays as it is.

@@ -99,7 +99,7 @@ func (c SetPolicy) reviewerSet(s *State) (*events.ReviewerSet, error) {
 	t := c.Review
 	switch {
 	case t == nil || c.Reviewer.IsZero():
-		return nil, parley.Refuse(parley.InvalidArgument, "who reviews? this policy names a reviewer").WithHint("parley agent policy AGENT review --by REVIEWER")
+		return nil, noReviewer()
 	case c.Reviewer == s.ID:
 		return nil, parley.Refuse(parley.InvalidArgument, "an agent does not review its own calls")
 	case c.Reviewer == s.Profile.Host:
@@ -125,6 +125,11 @@ func (c SetPolicy) reviewerSet(s *State) (*events.ReviewerSet, error) {
 		e.Rules = append(e.Rules, some...)
 	}
 	return e, nil
+}
+
+// noReviewer returns the error for the policy of review without a reviewer.
+func noReviewer() error {
+	return parley.Refuse(parley.InvalidArgument, "who reviews? this policy names a reviewer").WithHint("parley agent policy AGENT review --by REVIEWER")
 }
 
 // sameReviewer reports whether two settings are alike.
