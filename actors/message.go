@@ -48,6 +48,13 @@ func (m postMessage) handle(b *mailboxActor) (pending[view.Sent], error) {
 	sent.Given, sent.Plain = messagetext.References(m.command.Text, e.Text)
 	v := b.viewer()
 	sent.Recipients = v.recipients(e.Recipients)
+	for _, to := range (&mailbox.Message{Posted: e}).Recipients() {
+		if why := v.absence(to); why != nil {
+			r := v.receipt(mailbox.Receipt{By: to, Reader: to})
+			r.Absent = why
+			sent.Absent = append(sent.Absent, r)
+		}
+	}
 	if m.command.All {
 		rest, err := recalled(b.old, func() ([]events.Recipient, error) { return m.missed(b) })
 		if err != nil {

@@ -406,11 +406,12 @@ type viewer struct {
 	waiting map[*mailbox.Message]bool // what has not arrived, once it was asked for
 	absent  error                     // of a name that is not in memory
 
-	works func(capabilities.ID) bool // whether an agent's program is in a turn
+	works func(capabilities.ID) bool         // whether an agent's program is in a turn
+	reads func(capabilities.ID) *view.Absent // why nobody reads an agent's mail; nil if somebody may
 }
 
 func newViewer(s *mailbox.State, n *Node) *viewer {
-	return &viewer{state: s, secrets: n.secrets, works: n.works}
+	return &viewer{state: s, secrets: n.secrets, works: n.works, reads: n.reads}
 }
 
 func (b *mailboxActor) viewer() *viewer { return newViewer(b.state, b.node) }
@@ -426,6 +427,65 @@ func (n *Node) works(id capabilities.ID) bool {
 	}
 	s, err := statusByNote(id, n.host, m)
 	return err == nil && s.Runtime != "" && (s.Status == mailbox.Running || s.Status == mailbox.Initializing)
+}
+
+// reads returns why nobody reads the mailbox of an agent of the node now; nil if somebody may, and for agents of other nodes.
+func (n *Node) reads(id capabilities.ID) *view.Absent {
+	if id.Node != n.id {
+		return nil
+	}
+	m, there := n.journal.Mailbox(id)
+	if !there {
+		return nil
+	}
+	if r, err := openNote(m.Note); err != nil || r.status() != mailbox.Closed { // most are not
+		return nil
+	}
+	s, err := statusByNote(id, n.host, m)
+	if err != nil {
+		return nil
+	}
+	why := &view.Absent{Archived: !s.Ended}
+	if s.Of.IsZero() {
+		return why
+	}
+	if m, there := n.journal.Mailbox(s.Of); there {
+		if address, err := statusByNote(s.Of, n.host, m); err == nil && address.Status != mailbox.Closed {
+			why.Address, why.AddressName = s.Of, address.Title
+		}
+	}
+	return why
+}
+
+// absence returns why nobody reads what the agent sent to another, with the agent's names; nil if somebody may.
+func (v *viewer) absence(to capabilities.ID) *view.Absent {
+	why := v.reads(to)
+	if why != nil && !why.Address.IsZero() {
+		why.AddressName = cmp.Or(v.nameOf(why.Address), why.AddressName)
+	}
+	return why
+}
+
+// absences notes with the receipts of what the agent sent which recipients will not read it for now.
+func (v *viewer) absences(e *view.Message, m *mailbox.Message) {
+	if !e.Sent || e.Received || m.Refused != "" || m.Form != nil && !m.Form.IsOpen() {
+		return
+	}
+	wanted := m.Form != nil || m.Posted.AckBy != 0 && !e.Acknowledged
+	for i := range e.Receipts {
+		if r := &e.Receipts[i]; wanted || r.State.Rank() < events.Shown.Rank() {
+			r.Absent = v.absence(r.By)
+		}
+	}
+	to := m.To()
+	if slices.ContainsFunc(e.Receipts, func(r view.Receipt) bool { return r.By == to }) || slices.ContainsFunc(e.Unreached, func(u view.Unreached) bool { return u.ID == to }) {
+		return
+	}
+	if why := v.absence(to); why != nil {
+		r := v.receipt(mailbox.Receipt{By: to, Reader: to, State: e.State})
+		r.Absent = why
+		e.Receipts = append(e.Receipts, r)
+	}
 }
 
 // nameOf returns the agent's name for another. It notes a name that is not in memory.
@@ -496,6 +556,7 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 	for i := range m.Unreached {
 		e.Unreached = append(e.Unreached, v.unreached(&m.Unreached[i]))
 	}
+	v.absences(&e, m)
 	if m.Posted != nil {
 		e.Refused = m.Refused
 		v.message(&e, m.Posted)

@@ -1,7 +1,9 @@
 package actors
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"parley"
 	"parley/actors/view"
@@ -12,7 +14,7 @@ import (
 
 // AwaitState blocks until a message of the agent has come to a state: at once if it has come further. The status of the
 // outcome is the state that it is in. A message that its recipient refused, or a form that ended before, has an outcome of its
-// own. It may be called at any time, and as often as wanted.
+// own. It refuses with AGENT_ARCHIVED a wait for what will not be, because a recipient is archived. It may be called at any time, and as often as wanted.
 func (m Mail) AwaitState(ctx context.Context, ref capabilities.FormRef, until events.MessageState) (view.Outcome, error) {
 	if until.Rank() == 0 && until != events.Delivered {
 		return view.Outcome{}, parley.Refuse(parley.InvalidArgument, "%s is no state of a message", parley.Quoted(string(until), 40)).
@@ -99,6 +101,10 @@ func (m queryReached) handle(b *mailboxActor) (reached, error) {
 		o.Status, o.By, o.ByName, o.Note = view.StatusDeclined, e.To, e.ToName, e.Refused
 	case e.Outcome != nil:
 		o = *e.Outcome
+	default:
+		if i := slices.IndexFunc(e.Receipts, func(r view.Receipt) bool { return r.Absent != nil && r.Absent.Archived }); i >= 0 {
+			return reached{}, parley.Refuse(parley.AgentArchived, "%s is archived: the message will not be %s", parley.Quoted(cmp.Or(e.Receipts[i].ByName, view.ShortID(e.Receipts[i].By)), 80), m.until)
+		}
 	}
 	return reached{o, msg.Number, e.State != "" || e.Refused != ""}, nil
 }

@@ -135,6 +135,27 @@ type Receipt struct {
 	At         capabilities.Time   `json:"at,omitzero"`
 	How        string              `json:"how,omitempty"` // the moment of an offer, the proof that it was shown, or what was done with it
 	Known      Knowledge           `json:"known"`
+	Absent     *Absent             `json:"absent,omitempty"` // of what was sent, if nobody reads the recipient's mailbox now
+}
+
+// Absent says why nobody reads the mailbox of an agent of the viewer's node. The agent is archived, and nobody ever will. Or it is a
+// session of a coding agent that has ended, and its mail waits for who resumes that.
+type Absent struct {
+	Archived    bool            `json:"archived,omitempty"`
+	Address     capabilities.ID `json:"address,omitzero"`      // of a session: the agent of its folder, whose mail each session there may read; zero if that is archived
+	AddressName string          `json:"addressName,omitempty"` // the viewer's name for that or, where it has none, its title
+}
+
+// Words returns in words what becomes of mail to the agent, and where else it may go.
+func (a Absent) Words(party func(id capabilities.ID, name string) string) string {
+	words := "whose session has ended: the message waits until it is resumed"
+	if a.Archived {
+		words = "which is archived: nobody will read the message"
+	}
+	if !a.Address.IsZero() {
+		words += "; the agent of its folder is " + party(a.Address, a.AddressName)
+	}
+	return words
 }
 
 // Knowledge says how a receipt is known.
@@ -153,7 +174,11 @@ func (r Receipt) Words(party func(id capabilities.ID, name string) string) strin
 		words = "not delivered yet"
 	}
 	if r.State.Rank() == 0 && !r.By.IsZero() {
-		return words + " to " + party(r.By, r.ByName)
+		words += " to " + party(r.By, r.ByName)
+		if r.Absent != nil {
+			words += ", " + r.Absent.Words(party)
+		}
+		return words
 	}
 	if r.State == events.Offered || r.Reader != r.By {
 		words += " to " + party(r.Reader, r.ReaderName)
@@ -164,7 +189,20 @@ func (r Receipt) Words(party func(id capabilities.ID, name string) string) strin
 	if r.Known == KnownByNode {
 		words += ", its node says"
 	}
+	if r.Absent != nil {
+		words += ", " + r.Absent.Words(party)
+	}
 	return words
+}
+
+// AbsentWords says for which recipients among some receipts nobody reads the mailbox now, a line each.
+func AbsentWords(receipts []Receipt, party func(id capabilities.ID, name string) string) (lines []string) {
+	for _, r := range receipts {
+		if r.Absent != nil {
+			lines = append(lines, "it is for "+party(r.By, r.ByName)+", "+r.Absent.Words(party))
+		}
+	}
+	return lines
 }
 
 // ForwardStep is a step by which a form came to the agent: a forward, or the escalation before all of them. Cause is
@@ -540,6 +578,7 @@ type Sent struct {
 
 	Queued     bool        `json:"queued,omitempty"`     // the recipient's program works: it is prompted with the message when that turn ends
 	Recipients []Recipient `json:"recipients,omitempty"` // of a message to several
+	Absent     []Receipt   `json:"absent,omitempty"`     // of the recipients whose mailboxes nobody reads now, as they are
 	NotTo      []Recipient `json:"notTo,omitempty"`      // of a reply to all: recipients of what it replies to that the agent cannot reach
 }
 

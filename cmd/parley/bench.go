@@ -39,8 +39,8 @@ Without --socket the node is in this process, in a temporary folder beside the s
 running node is used: the agents made for it are left there without names.
 
 With --over, the running node is measured over several ways in turns of one run: socket is one connection to
-its socket, http is a request there for each call, and tcp is one connection to its address, on which each
-agent signs in with a token.`,
+its socket, sockets is one for each caller, http is a request there for each call, and tcp is one connection to
+its address, on which each agent signs in with a token.`,
 		Example: "  parley bench\n  parley bench --callers 1 --duration 2s\n  parley bench --socket --json\n  parley bench --over http,socket,tcp",
 	}
 	f := c.Flags()
@@ -49,7 +49,7 @@ agent signs in with a token.`,
 	f.IntVar(&o.Agents, "agents", defaultAgents, "distinct `agents`, half of which ask and half answer")
 	f.IntVar(&o.Open, "open-forms", 5000, "`forms` left open to see what memory one takes; 0 for none")
 	f.BoolVar(&socket, "socket", false, "against the running node, through its socket")
-	f.StringSliceVar(&ways, "over", nil, "against the running node, over these `ways`: socket, http, tcp")
+	f.StringSliceVar(&ways, "over", nil, "against the running node, over these `ways`: socket, sockets, http, tcp")
 	f.StringVar(&o.Folder, "folder", "", "temporary `folder` on the disk to measure (default: beside the state folder)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if o.Callers < 1 || length <= 0 {

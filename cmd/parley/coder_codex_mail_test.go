@@ -124,7 +124,7 @@ func TestMailReachesCodex(t *testing.T) {
 // TestMailWakesCodex sends mail to an idle session in a terminal, which a queued prompt wakes.
 func TestMailWakesCodex(t *testing.T) {
 	t.Parallel()
-	for _, variable := range []string{newestCodex, olderCodex} {
+	for _, variable := range byDay(1, newestCodex, olderCodex) {
 		t.Run(variable, func(t *testing.T) {
 			t.Parallel()
 			const prompt = "Wait for mail"

@@ -206,11 +206,11 @@ func TestDoctorNamesHooksThatAllow(t *testing.T) {
 		allows = `echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}'`
 	)
 	hooks := map[string]any{"hooks": map[string]any{hook.PreToolUse: []any{map[string]any{"matcher": "", "hooks": []any{map[string]any{"type": "command", "command": allows}}}}}}
-	for _, test := range []struct{ agent, mode, of string }{
-		{newestClaude, "default", "person"}, {newestClaude, "default", "project"}, {newestClaude, "default", "plugin"},
-		{newestClaude, "auto", "person"}, {newestClaude, "auto", "plugin"}, {olderClaude, "default", "project"},
-		{newestClaude, "default", "skill"}, {olderClaude, "default", "skill"}, {newestClaude, "default", "subagent"}, {newestClaude, "auto", "skill"},
-	} {
+	type cell struct{ agent, mode, of string }
+	for _, test := range byDay(5, []cell{
+		{newestClaude, "default", "person"}, {newestClaude, "default", "plugin"}, {newestClaude, "default", "subagent"}, {newestClaude, "auto", "skill"}, {olderClaude, "default", "skill"},
+		{newestClaude, "default", "project"}, {newestClaude, "auto", "person"}, {newestClaude, "auto", "plugin"}, {olderClaude, "default", "project"}, {newestClaude, "default", "skill"},
+	}...) {
 		t.Run(fmt.Sprintf("%s/%s/%s", test.agent, test.mode, test.of), func(t *testing.T) {
 			t.Parallel()
 			const task = "Do the task of a subagent"

@@ -123,12 +123,12 @@ func TestMailReachesClaudeCode(t *testing.T) {
 }
 
 // mailWakes is how often the test wakes an idle session. A measurement gives more.
-var mailWakes = flag.Int("mail-wakes", 3, "how often mail wakes an idle session of a coding agent")
+var mailWakes = flag.Int("mail-wakes", 2, "how often mail wakes an idle session of a coding agent")
 
 // TestMailWakesClaudeCode sends mail to an idle session in a terminal, which a change of its wake file wakes.
 func TestMailWakesClaudeCode(t *testing.T) {
 	t.Parallel()
-	for _, variable := range []string{newestClaude, olderClaude} {
+	for _, variable := range byDay(1, newestClaude, olderClaude) {
 		t.Run(variable, func(t *testing.T) {
 			t.Parallel()
 			const prompt = "Wait for mail"

@@ -263,8 +263,8 @@ func (c *coderTest) trustHooks(t *testing.T) int {
 // It changes nothing, and asks nobody.
 func TestDoctorTriesCodex(t *testing.T) {
 	t.Parallel()
-	for name, variable := range map[string]string{"newest": newestCodex, "older": olderCodex} {
-		t.Run(name, func(t *testing.T) { t.Parallel(); doctorTriesCodex(t, variable) })
+	for _, variable := range byDay(1, newestCodex, olderCodex) {
+		t.Run(variable, func(t *testing.T) { t.Parallel(); doctorTriesCodex(t, variable) })
 	}
 }
 

@@ -22,19 +22,16 @@ import (
 )
 
 var (
-	teamMessages = flag.Int("team-messages", 0, "how many messages a team of coding agents is sent; 0 is 12, or in a night (PARLEY_NIGHTLY) 1,000")
+	teamMessages = flag.Int("team-messages", 0, "how many messages a team of coding agents is sent; 0 is 12, on two nodes 6, or in a night (PARLEY_NIGHTLY) 1,000")
 	teamSeed     = flag.Uint64("team-seed", 7, "of what happens to the team meanwhile")
 )
 
-// messagesOfTeam is how many messages the team is sent.
-func messagesOfTeam() int {
-	switch {
-	case *teamMessages > 0:
+// messagesOfTeam is how many messages the team is sent. Each kind of kill comes on one node; on two, half of them.
+func messagesOfTeam(nodes int) int {
+	if *teamMessages > 0 {
 		return *teamMessages
-	case os.Getenv("PARLEY_NIGHTLY") != "":
-		return 1000
 	}
-	return 12
+	return nightly(12/nodes, 1000)
 }
 
 // teamNode is a node of the team, which is killed and started again.
@@ -376,7 +373,7 @@ func teamLosesNoMail(t *testing.T, nodes []*teamNode) {
 		id, word, rank string
 	}
 	var all []sent
-	for i := range messagesOfTeam() {
+	for i := range messagesOfTeam(len(nodes)) {
 		m := team[r.IntN(len(team))]
 		s := sent{to: m, word: fmt.Sprintf("%d of %s", i, m.name), rank: []string{"normal", "normal", "urgent"}[r.IntN(3)]}
 		s.id = sendAs(t, state, m.name, "team word "+s.word+"!", "--priority", s.rank)

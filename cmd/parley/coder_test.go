@@ -62,6 +62,12 @@ const (
 	newestCodex, olderCodex   = "PARLEY_CODEX", "PARLEY_CODEX_OLDER"
 )
 
+// byDay leaves the first n of a test's cases, each of which starts a coding agent: seconds of a processor. At night (PARLEY_NIGHTLY)
+// all of them run. Each kind of call, mode and failure is among the first with the newest program.
+func byDay[T any](n int, cases ...T) []T {
+	return cases[:nightly(n, len(cases))]
+}
+
 // newClaude prepares a run of the newest Claude Code.
 func newClaude(t *testing.T, scripts ...modeltest.Script) *coderTest {
 	t.Helper()

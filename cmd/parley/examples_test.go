@@ -9,8 +9,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestExamplesRun runs the programs in examples, which use the Go client alone, against a node.
-func TestExamplesRun(t *testing.T) {
+// TestExampleProgramsRun runs the programs in examples, which use the Go client alone, against a node.
+func TestExampleProgramsRun(t *testing.T) {
 	t.Parallel()
 	programs := t.TempDir()
 	if out, err := exec.Command("go", "build", "-o", programs, "parley/examples/...").CombinedOutput(); err != nil {

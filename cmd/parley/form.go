@@ -281,6 +281,10 @@ acknowledged, dismissed, or worked on). It ends at once if the message has come 
 	c.Flags().StringVar(&until, "until", "", "wait for a `state` of a message: delivered, offered, shown or handled")
 	returnFlag(c, &returns)
 	c.RunE = func(c *cobra.Command, args []string) error {
+		var m view.Message // without an answer the wait says what is wrong
+		if until != "" && env.call(c.Context(), "get_message", api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])}, &m) == nil {
+			env.noteAbsent(view.AbsentWords(m.Receipts, partyWords))
+		}
 		o, err := waitForForm(c.Context(), env, args[0], waiting{until: events.MessageState(until), timeout: time.Duration(timeout), returns: returns})
 		if err != nil {
 			return err

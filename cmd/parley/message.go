@@ -73,8 +73,21 @@ func (env *environment) sendNow(ctx context.Context, operation string, request a
 	if sent.Queued && !env.options.json {
 		fmt.Fprintln(env.stderr, "parley: the recipient works: the message is queued until the turn ends")
 	}
+	env.noteAbsent(view.AbsentWords(sent.Absent, partyWords))
 	env.noteGiven(sent)
 	return env.print(sent, sent.Message.String)
+}
+
+func partyWords(id capabilities.ID, name string) string { return show.Party(name, id) }
+
+// noteAbsent tells a person of which recipients nobody reads the mailbox now.
+func (env *environment) noteAbsent(lines []string) {
+	if env.options.json {
+		return
+	}
+	for _, line := range lines {
+		fmt.Fprintln(env.stderr, "parley: "+terminal.Visible(line))
+	}
 }
 
 func sendCommand(env *environment) *cobra.Command {

@@ -99,6 +99,9 @@ func (c *call) awaitState(ctx context.Context, handle string, until events.Messa
 	e, err := c.awaitFor(ctx, api.AwaitRequest{FormRef: api.RefTo(handle), Until: until}, handle, wait)
 	if err == nil && e.Status == statusPending {
 		e.Next = "It has not come so far. Call await_answer with this handle and until to go on waiting, or go on with other work."
+		if why := absentWords(m.Receipts); why != "" {
+			e.Next = "It has not come so far: " + why + "."
+		}
 	}
 	return e, err
 }

@@ -32,6 +32,7 @@ type entry struct {
 	To      *party            `json:"to,omitempty"`
 	ToAll   string            `json:"recipients,omitempty"` // of a message to several, in words
 	NotTo   []string          `json:"unreached,omitempty"`  // whom it did not reach, and why
+	Absent  string            `json:"absent,omitempty"`     // of which recipients nobody reads the mailbox now, in words
 	Sent    bool              `json:"sent,omitempty"`
 	Date    capabilities.Time `json:"date"`
 	ReplyTo *uint64           `json:"replyTo,omitempty"`
@@ -209,6 +210,7 @@ func entryOf(m *view.Message) entry {
 	if m.Sent {
 		e.To = partyOf(m.To, m.ToName)
 	}
+	e.Absent = absentWords(m.Receipts)
 	e.ToAll, e.Came = recipientWords(m.Recipients), cameBy(m.Steps)
 	for _, u := range m.Unreached {
 		e.NotTo = append(e.NotTo, recipientWords([]view.Recipient{u.Recipient})+": "+sanitize.Line(u.Why))

@@ -1,7 +1,9 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
+	"strings"
 
 	"parley"
 	"parley/actors/view"
@@ -21,6 +23,11 @@ func (c *call) message(ctx context.Context, which string) (*view.Message, error)
 		return nil, err
 	}
 	return &m, nil
+}
+
+// absentWords says for which recipients among some receipts nobody reads the mailbox now; "" if there are none.
+func absentWords(receipts []view.Receipt) string {
+	return strings.Join(view.AbsentWords(receipts, func(id capabilities.ID, name string) string { return cmp.Or(sanitize.Line(name), id.String()) }), "; ")
 }
 
 // recipientWords returns recipients in words; "" for none. What another calls one is in quotation marks.

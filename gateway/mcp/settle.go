@@ -145,6 +145,9 @@ func sendMessage(ctx context.Context, c *call) (any, error) {
 	if s.Queued {
 		s.Known = "stored; the recipient works: it is queued until the turn ends"
 	}
+	if lines := absentWords(s.Sent.Absent); lines != "" {
+		s.Known, s.Sent.Absent = "stored; "+lines, nil
+	}
 	s.Recipients, s.NotTo = recipientWords(s.Sent.Recipients), recipientWords(s.Sent.NotTo)
 	return &s, nil
 }

@@ -143,7 +143,7 @@ func (o *Options) makePairs(ctx context.Context, node target) ([]pair, error) {
 	prefix := fmt.Sprintf("bench-%d-%d", os.Getpid(), time.Now().UnixMilli())
 	err := together(o.Callers, func(caller int) (err error) {
 		for i := caller; i < len(pairs) && err == nil; i += o.Callers {
-			pairs[i], err = node.pair(ctx, fmt.Sprintf("%s-asker-%d", prefix, i), fmt.Sprintf("%s-answerer-%d", prefix, i))
+			pairs[i], err = node.pair(ctx, i, fmt.Sprintf("%s-asker-%d", prefix, i), fmt.Sprintf("%s-answerer-%d", prefix, i))
 		}
 		return err
 	})

@@ -17,13 +17,14 @@ import (
 
 // The ways to a running node.
 const (
-	OverSocket = "socket" // one connection to its own socket, on which the host acts for the agents
-	OverHTTP   = "http"   // the same socket, with an HTTP request for each call
-	OverTCP    = "tcp"    // one connection to its TCP address, on which each agent has signed in with a token
+	OverSocket  = "socket"  // one connection to its own socket, on which the host acts for the agents
+	OverSockets = "sockets" // the same with a connection for each caller
+	OverHTTP    = "http"    // the same socket, with an HTTP request for each call
+	OverTCP     = "tcp"     // one connection to its TCP address, on which each agent has signed in with a token
 )
 
 // Ways returns the ways to a running node.
-func Ways() []string { return []string{OverSocket, OverHTTP, OverTCP} }
+func Ways() []string { return []string{OverSocket, OverSockets, OverHTTP, OverTCP} }
 
 // Comparison is the result of measuring several ways in one run. Their shares of it alternate, so that what else the machine
 // does is in all of them.
@@ -155,9 +156,21 @@ func openWay(ctx context.Context, o Options, over string) (*socketNode, error) {
 	if err != nil {
 		return nil, err
 	}
+	var line *client.Client
 	switch over {
+	case OverSocket:
+		return node, nil
+	case OverSockets:
+		node.lines = nil
+		for range o.Callers {
+			if line, err = client.New(client.Options{Socket: o.Socket, Patience: -1}); err != nil {
+				return nil, err
+			}
+			node.lines = append(node.lines, line)
+		}
+		return node, nil
 	case OverHTTP:
-		node.calls, err = client.New(client.Options{Socket: o.Socket, HTTP: true, Patience: -1})
+		line, err = client.New(client.Options{Socket: o.Socket, HTTP: true, Patience: -1})
 	case OverTCP:
 		if node.status.Listen == "off" || node.status.TLSCert != "" {
 			return nil, parley.Refuse(parley.InvalidArgument, "the node does not listen for TCP in the clear").WithHint("parley serve --listen 127.0.0.1:0")
@@ -167,8 +180,9 @@ func openWay(ctx context.Context, o Options, over string) (*socketNode, error) {
 			return nil, err
 		}
 		node.token, node.tokens = own.ID, true
-		node.calls, err = client.New(client.Options{URL: "http://" + node.status.Listen, Token: own.Text, Patience: -1})
+		line, err = client.New(client.Options{URL: "http://" + node.status.Listen, Token: own.Text, Patience: -1})
 	}
+	node.lines = []*client.Client{line}
 	return node, err
 }
 

@@ -21,8 +21,9 @@ import (
 
 // target is a node that is measured, in this process or behind its socket.
 type target interface {
-	// pair makes two agents, and has the first hold the second under the name peer.
-	pair(ctx context.Context, asker, answerer string) (pair, error)
+	// pair makes two agents, and has the first hold the second under the name peer. Pairs have numbers from 0, which say
+	// whose connection they use.
+	pair(ctx context.Context, number int, asker, answerer string) (pair, error)
 	journal(ctx context.Context) (view.JournalState, error)
 	resident() float64                             // returns the bytes of memory that the node's process has
 	memory() float64                               // returns the bytes of memory in use
@@ -41,7 +42,7 @@ func openNode(ctx context.Context, folder string) (target, error) {
 	return ownNode{node}, nil
 }
 
-func (m ownNode) pair(ctx context.Context, askerName, answererName string) (pair, error) {
+func (m ownNode) pair(ctx context.Context, _ int, askerName, answererName string) (pair, error) {
 	host := m.node.Host()
 	asker, err := host.Make(ctx, actors.NewAgent{Kind: events.Guest, Name: askerName})
 	if err != nil {
@@ -102,18 +103,18 @@ func wantAnswered(s view.FormStatus, err error) error {
 // socketNode is a node in another process.
 type socketNode struct {
 	client *client.Client
-	calls  *client.Client // makes the calls that are measured
-	tokens bool           // each agent signs in on calls with a token
+	lines  []*client.Client // make the calls that are measured; pairs take turns of them
+	tokens bool             // each agent signs in on its line with a token
 	status api.StatusResponse
-	token  capabilities.ID // of calls, if that has its own
+	token  capabilities.ID // of the line, if that has its own
 }
 
 func openSocket(ctx context.Context, c *client.Client) (*socketNode, error) {
-	m := &socketNode{client: c, calls: c}
+	m := &socketNode{client: c, lines: []*client.Client{c}}
 	return m, m.client.Call(ctx, "status", api.NodeRequest{}, &m.status)
 }
 
-func (m *socketNode) pair(ctx context.Context, asker, answerer string) (pair, error) {
+func (m *socketNode) pair(ctx context.Context, number int, asker, answerer string) (pair, error) {
 	calls := []struct {
 		operation string
 		req       any
@@ -129,14 +130,15 @@ func (m *socketNode) pair(ctx context.Context, asker, answerer string) (pair, er
 		}
 	}
 	p := pair{names: []string{asker, answerer}}
+	line := m.lines[number%len(m.lines)]
 	for i, into := range []*agent{&p.asker, &p.answerer} {
-		c := m.calls.ActingAs(p.names[i])
+		c := line.ActingAs(p.names[i])
 		if m.tokens {
 			made, err := m.makeToken(ctx, p.names[i])
 			if err != nil {
 				return p, err
 			}
-			c = m.calls.WithToken(made.Text)
+			c = line.WithToken(made.Text)
 			if err := c.Call(ctx, "count_messages", api.CountMessagesRequest{}, nil); err != nil { // signs in
 				return p, err
 			}
@@ -182,8 +184,10 @@ func (m *socketNode) leave(ctx context.Context, pairs []pair) error {
 
 // close leaves the client open, which the caller has opened.
 func (m *socketNode) close(ctx context.Context) error {
-	if m.calls != m.client {
-		m.calls.Close()
+	for _, line := range m.lines {
+		if line != m.client {
+			line.Close()
+		}
 	}
 	if m.token.IsZero() {
 		return nil

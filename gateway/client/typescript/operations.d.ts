@@ -1114,6 +1114,13 @@ export interface Withdrawn {
   queued?: boolean;
 }
 
+export interface Absent {
+  /** An ID: {ULID}@{node}. */
+  address?: string;
+  addressName?: string;
+  archived?: boolean;
+}
+
 export interface Accepted {
   /** An ID: {ULID}@{node}. */
   host: string;
@@ -1643,6 +1650,7 @@ export interface Proof {
 }
 
 export interface Receipt {
+  absent?: Absent;
   /** A time in UTC, with milliseconds. */
   at?: string;
   /** An ID: {ULID}@{node}. */
@@ -1743,6 +1751,7 @@ export interface Schedules {
 }
 
 export interface Sent {
+  absent?: Array<Receipt>;
   given?: Array<string>;
   /** An ID: {ULID}@{node}. */
   message: string;

@@ -1236,6 +1236,12 @@ class Withdrawn(TypedDict, total=False):
     queued: bool
 
 
+class Absent(TypedDict, total=False):
+    address: str  # An ID: {ULID}@{node}.
+    addressName: str
+    archived: bool
+
+
 class Accepted(TypedDict):
     host: str  # An ID: {ULID}@{node}.
     name: str
@@ -1799,6 +1805,7 @@ class _Receipt(TypedDict):
 
 
 class Receipt(_Receipt, total=False):
+    absent: Absent
     at: str  # A time in UTC, with milliseconds.
     by: str  # An ID: {ULID}@{node}.
     byName: str
@@ -1894,6 +1901,7 @@ class _Sent(TypedDict):
 
 
 class Sent(_Sent, total=False):
+    absent: List[Receipt]
     given: List[str]
     notTo: List[Recipient]
     plain: List[str]
