@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 	if folder := os.Getenv(mandatedNodeEnv); folder != "" {
 		runMandatedNode(folder)
 	}
+	if folder := os.Getenv(reviewedNodeEnv); folder != "" {
+		runReviewedNode(folder)
+	}
 	if folder := os.Getenv(offeringNodeEnv); folder != "" {
 		runOfferingNode(folder)
 	}
