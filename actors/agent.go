@@ -177,9 +177,27 @@ func (a *Agent) Describe(ctx context.Context, title *string, labels map[string]s
 	return a.do(ctx, mailbox.UpdateAgent{Title: title, Labels: labels})
 }
 
-// SetPolicy sets the policy for an agent's calls that need permission. Only the agent's host may.
-func (as Agents) SetPolicy(ctx context.Context, agent *Agent, policy string) error {
-	return agent.do(ctx, mailbox.SetPolicy{Policy: policy, By: as.agent.id})
+// SetPolicy sets the policy for an agent's calls that need permission. Only the agent's host may. Of the policy of review, terms has the
+// reviewer: an agent of this node that is not archived, and no session or address of the agent's.
+func (as Agents) SetPolicy(ctx context.Context, agent *Agent, policy string, terms *parley.ReviewTerms) error {
+	c := mailbox.SetPolicy{Policy: policy, By: as.agent.id, Review: terms}
+	if terms != nil {
+		reviewer, err := as.Find(ctx, terms.Reviewer)
+		if err != nil {
+			return err
+		}
+		status, err := reviewer.Status(ctx)
+		switch {
+		case err != nil:
+			return err
+		case status.Status == mailbox.Closed || status.Topic:
+			return parley.Refuse(parley.InvalidArgument, "%s reviews nothing: it has ended, or is a topic", parley.Quoted(terms.Reviewer, 80))
+		case status.Of == agent.id || status.Maker == agent.id:
+			return parley.Refuse(parley.InvalidArgument, "%s is the agent's own", parley.Quoted(terms.Reviewer, 80)).WithHint("an agent does not review its own calls")
+		}
+		c.Reviewer = reviewer.id
+	}
+	return agent.do(ctx, c)
 }
 
 // hostAliasCache caches the agents that the host can act as, by the host's names. A change of those names empties it.

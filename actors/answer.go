@@ -2,6 +2,8 @@ package actors
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"slices"
 	"time"
 
@@ -154,10 +156,18 @@ func draftAnswer(b *mailboxActor, r mailbox.Reply) (settle mailbox.SettleForm, h
 		s, home, err = b.state.DraftAnswer(r, now, b.node.newID)
 		return s, err
 	})
+	settle.Draw = drawn()
 	if err == nil {
 		err = settle.CheckQuota(b.state, b.node.accounts.limits(b.reg.id, now), now)
 	}
 	return settle, home, err
+}
+
+// drawn returns a random number that nobody can tell before: of a call that a reviewer allows, whether its host decides all the same.
+func drawn() uint32 {
+	var b [4]byte
+	rand.Read(b[:]) //nolint:errcheck // it never fails
+	return binary.BigEndian.Uint32(b[:])
 }
 
 // seal adds the sealed form of secret values.
@@ -206,6 +216,11 @@ func (m *settleForm) fail(err error) { m.reply.fail(err) }
 // For a form that is open, it is the agent's vote, after those that stood before.
 func settledOutcome(b *mailboxActor, form, by capabilities.ID, stood []events.VoteCast) (view.Outcome, error) {
 	outcome, err := queryOutcome{form, by == b.reg.id}.handle(b)
+	if m, found := b.formOf(form); err == nil && found == nil && by != b.reg.id {
+		if e := m.Form.Superseded(by); e != nil {
+			return view.Outcome{Status: view.StatusSuperseded, Form: form, Promise: m.Form.Promise, By: e.By, At: e.Date, Note: e.Note}, nil
+		}
+	}
 	if err == nil && outcome.Status == view.StatusOpen {
 		return votedOutcome(b, form, by, stood)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"parley"
@@ -55,7 +56,7 @@ func (m requestPermission) handle(b *mailboxActor) (pending[view.Permitted], err
 	}
 	p, err := knownPermission(b, m.command, known)
 	if err == nil && known.Message != nil && known.Message.Form.IsOpen() {
-		p.Unattended = m.attended && !b.node.Attends(known.Message.Form.To)
+		p.Unattended = m.attended && !b.node.Attends(known.Message.Form.To) && !known.Message.Form.Review().IsOpen()
 		b.addWaiter(p.Form, m.waiting)
 	}
 	return pending[view.Permitted]{result: p}, err
@@ -64,8 +65,8 @@ func (m requestPermission) handle(b *mailboxActor) (pending[view.Permitted], err
 // approve decides by a standing rule or asks a form. An attended approval asks none without a follower.
 func approve(b *mailboxActor, c mailbox.RequestApproval, attended bool) (pending[view.Permitted], error) {
 	now := b.node.now()
-	if isRisky := b.node.risk.Load(); isRisky != nil {
-		c.IsRisky = *isRisky
+	if risk := b.node.risk.Load(); risk != nil {
+		c.Risk = *risk
 	}
 	evs, err := b.propose(c, now)
 	if err != nil {
@@ -74,7 +75,7 @@ func approve(b *mailboxActor, c mailbox.RequestApproval, attended bool) (pending
 	p := pending[view.Permitted]{}
 	if len(evs) > 0 {
 		if e, asked := evs[0].(*events.FormRequested); asked {
-			if attended && !b.node.Attends(e.To) {
+			if attended && !b.node.Attends(e.To) && !isReviewed(evs) {
 				return pending[view.Permitted]{result: view.Permitted{Unattended: true}}, nil
 			}
 			e.Fields = b.node.schemas.share(b.node.accounts.account(b.reg.id), e.Fields) // most approvals of an agent have the same
@@ -91,8 +92,13 @@ func approve(b *mailboxActor, c mailbox.RequestApproval, attended bool) (pending
 	return p, b.commit(now, evs)
 }
 
-// SetRisk sets what reports calls of high risk. Until it is set every call is one.
-func SetRisk(n *Node, isRisky func(*parley.Permission) bool) { n.risk.Store(&isRisky) }
+// isReviewed reports whether the events of an approval put it to a reviewer, who need not follow its mail at this moment.
+func isReviewed(evs []events.Event) bool {
+	return slices.ContainsFunc(evs, func(e events.Event) bool { _, ok := e.(*events.ReviewAsked); return ok })
+}
+
+// SetRisk sets what says what may go wrong if a call is made. Until it is set, every call is of high risk, and no reviewer is shown one.
+func SetRisk(n *Node, risk func(*parley.Permission) mailbox.Risk) { n.risk.Store(&risk) }
 
 // Attends reports whether a page, a client or a command follows the mail of an agent at this moment. A
 // follower between two calls is not seen. Agents of other nodes count as attended.

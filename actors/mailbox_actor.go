@@ -111,7 +111,7 @@ func (b *mailboxActor) expireForms() {
 	if _, err := b.decide(mailbox.ExpireForms{}); err != nil {
 		b.node.log.Warn("deadline not met", "mailbox", b.reg.id.String(), "error", err)
 	}
-	for _, c := range []mailbox.Command{mailbox.RemindForms{}, mailbox.EscalateForms{}, mailbox.WakeMessages{}, mailbox.NoteOverdue{}} {
+	for _, c := range []mailbox.Command{mailbox.RemindForms{}, mailbox.EscalateForms{}, mailbox.EndReviews{}, mailbox.WakeMessages{}, mailbox.NoteOverdue{}} {
 		if _, err := b.decide(c); err != nil {
 			b.node.log.Warn("timer not met", "mailbox", b.reg.id.String(), "timer", fmt.Sprintf("%T", c), "error", err)
 		}

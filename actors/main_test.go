@@ -37,6 +37,9 @@ func TestMain(m *testing.M) {
 	if folder := os.Getenv(attachingNodeEnv); folder != "" {
 		runAttachingNode(folder)
 	}
+	if folder := os.Getenv(reviewedNodeEnv); folder != "" {
+		runReviewedNode(folder)
+	}
 	if folder := os.Getenv(offeringNodeEnv); folder != "" {
 		runOfferingNode(folder)
 	}

@@ -11,6 +11,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
 )
 
 // mandatedNodeEnv is the environment variable with the folder of a node whose agents use up mandates until it is killed.
@@ -29,7 +30,7 @@ func runMandatedNode(folder string) {
 	n, err := Open(ctx, Options{Folder: folder, Name: "mandated"})
 	for i := range 3 {
 		if err == nil {
-			SetRisk(n, func(*parley.Permission) bool { return false })
+			SetRisk(n, func(*parley.Permission) mailbox.Risk { return mailbox.Risk{} })
 			go func() {
 				fmt.Println("failed", useForever(ctx, n, fmt.Sprint("guest", i)))
 				os.Exit(1)

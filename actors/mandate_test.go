@@ -45,7 +45,7 @@ func payTerms(calls uint32, most string) parley.MandateTerms {
 // TestLastUseIsOne makes many calls at once where few are left.
 func TestLastUseIsOne(t *testing.T) {
 	n := openNode(t, t.TempDir())
-	SetRisk(n, func(*parley.Permission) bool { return false })
+	SetRisk(n, func(*parley.Permission) mailbox.Risk { return mailbox.Risk{} })
 	fae := guest(t, n, "fae")
 	id, err := giveMandate(n, fae, payTerms(3, "5"))
 	if err != nil {
@@ -87,7 +87,7 @@ func TestMandateNeedsToKnowTheRisk(t *testing.T) {
 func TestMandateEndsForAllThatComesLater(t *testing.T) {
 	folder := t.TempDir()
 	n := openNode(t, folder)
-	SetRisk(n, func(*parley.Permission) bool { return false })
+	SetRisk(n, func(*parley.Permission) mailbox.Risk { return mailbox.Risk{} })
 	fae := guest(t, n, "fae")
 	id, err := giveMandate(n, fae, payTerms(1000, "1000"))
 	if err != nil {
@@ -121,7 +121,7 @@ func TestMandateEndsForAllThatComesLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	n = openNode(t, folder)
-	SetRisk(n, func(*parley.Permission) bool { return false })
+	SetRisk(n, func(*parley.Permission) mailbox.Risk { return mailbox.Risk{} })
 	if fae, err = n.ActAs(t.Context(), "fae"); err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ type Node struct {
 	supervisor *supervisor
 	directory  *directory
 
-	risk atomic.Pointer[func(*parley.Permission) bool] // see SetRisk
+	risk atomic.Pointer[func(*parley.Permission) mailbox.Risk] // see SetRisk
 
 	life   context.Context // ends when the node closes
 	end    context.CancelFunc

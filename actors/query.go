@@ -661,7 +661,7 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 		e.Revision = a.Revision
 		e.Amendment = &view.Amendment{At: a.Date, Note: a.Note, Changes: f.Changes()}
 	}
-	e.Route, e.Votes = v.route(f), v.votes(f)
+	e.Route, e.Votes, e.Review = v.route(f), v.votes(f), v.review(f)
 	e.AnswerNeeded = e.Received && f.NeedsAnswer(v.state)
 	if f.IsOpen() {
 		return nil
@@ -669,6 +669,22 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 	outcome, err := v.outcome(f, false)
 	e.Outcome = &outcome
 	return err
+}
+
+// review returns the review of an approval; nil if there is none.
+func (v *viewer) review(f *mailbox.Form) *view.Review {
+	r := f.Review()
+	if r.By().IsZero() {
+		return nil
+	}
+	shown := &view.Review{By: r.By(), ByName: v.nameOf(r.By())}
+	if a := r.Asked; a != nil {
+		shown.MayAllow, shown.Until = a.MayAllow, a.Until
+	}
+	if e := r.Ended; e != nil {
+		shown.How, shown.Note, shown.At = e.How, e.Note, e.Date
+	}
+	return shown
 }
 
 // outcome returns the outcome of a form. With reveal, sealed values are opened for the asker.

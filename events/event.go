@@ -100,6 +100,9 @@ const (
 	kindMandateCharged    Kind = 131
 	kindMandateEnded      Kind = 132
 	kindCallerNamed       Kind = 133
+	kindReviewerSet       Kind = 140
+	kindReviewAsked       Kind = 141
+	kindReviewEnded       Kind = 142
 )
 
 func (*FormRequested) kind() Kind { return kindFormRequested }
@@ -270,6 +273,12 @@ func (*MandateEnded) kind() Kind { return kindMandateEnded }
 
 func (*CallerNamed) kind() Kind { return kindCallerNamed }
 
+func (*ReviewerSet) kind() Kind { return kindReviewerSet }
+
+func (*ReviewAsked) kind() Kind { return kindReviewAsked }
+
+func (*ReviewEnded) kind() Kind { return kindReviewEnded }
+
 // Recorded is an event with the time of its record in the log.
 type Recorded struct {
 	At    capabilities.Time
@@ -369,6 +378,9 @@ var schemas = map[Kind]schema{
 	kindMandateCharged:    {name: "MandateCharged", version: 1, make: func() Event { return new(MandateCharged) }},
 	kindMandateEnded:      {name: "MandateEnded", version: 1, make: func() Event { return new(MandateEnded) }},
 	kindCallerNamed:       {name: "CallerNamed", version: 1, make: func() Event { return new(CallerNamed) }},
+	kindReviewerSet:       {name: "ReviewerSet", version: 1, make: func() Event { return new(ReviewerSet) }},
+	kindReviewAsked:       {name: "ReviewAsked", version: 1, make: func() Event { return new(ReviewAsked) }},
+	kindReviewEnded:       {name: "ReviewEnded", version: 1, make: func() Event { return new(ReviewEnded) }},
 	kindFormAmended:       {name: "FormAmended", version: 1, make: func() Event { return new(FormAmended) }},
 	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
 }

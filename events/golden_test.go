@@ -230,6 +230,11 @@ func samples() map[string]Event {
 		"MandateCharged.v1": &MandateCharged{Mandate: testID(1), Key: "key", Tool: "pay", Input: `{"amount":12.5}`, Folder: "/srv/shop", Amounts: []int64{12_500_000}},
 		"MandateEnded.v1":   &MandateEnded{Mandate: testID(1), By: testID(3)},
 		"CallerNamed.v1":    &CallerNamed{Form: testID(1), Session: testID(4)},
+		"ReviewerSet.v1": &ReviewerSet{
+			Reviewer: testID(6), Sample: 10, Cautious: true, Wait: 60_000, Rules: []MandateRule{{Tool: "shell", Covers: *goldenCoverage()}},
+		},
+		"ReviewAsked.v1": &ReviewAsked{Form: testID(1), Reviewer: testID(6), MayAllow: true, Sample: 10, Until: goldenAt + 1},
+		"ReviewEnded.v1": &ReviewEnded{Form: testID(1), Reviewer: testID(6), How: ReviewSampled, Note: "it tests", Date: goldenAt},
 	}
 }
 
@@ -330,7 +335,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "a6aa20d87282fd9b7d9a57c8f945dbc7a81d5197218b64f95799cdcbc13fb2e1"
+const goldenEnd = "3be05086c96a526ecb8573ae99c10884a7cbd8187d17f77ae83b04e1b97161c2"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {

@@ -153,10 +153,13 @@ func (p *Profile) update(e *events.AgentUpdated) {
 
 func (p *Profile) archive() { p.Archived, p.Status = true, Closed }
 
-// SetPolicy sets what happens to the agent's calls that need permission. By has to be its host.
+// SetPolicy sets what happens to the agent's calls that need permission. By has to be its host. It ends the reviews that are under way: the
+// host decides on these calls.
 type SetPolicy struct {
-	Policy string
-	By     capabilities.ID
+	Policy   string
+	By       capabilities.ID
+	Reviewer capabilities.ID     // of the policy of review: that of its terms
+	Review   *parley.ReviewTerms // of that policy alone
 }
 
 // The policies. Rules that deny go before all of them, and an expired question approves nothing.
@@ -167,26 +170,39 @@ const (
 	DenyAll   = "deny"    // calls that no rule allows are denied
 )
 
-func (c SetPolicy) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c SetPolicy) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	if c.By != s.Profile.Host {
 		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host decides on its policy")
+	}
+	if c.Policy == Review {
+		e, err := c.reviewerSet(s)
+		if err != nil || sameReviewer(e, s.Rules.reviewer) {
+			return nil, err
+		}
+		return append([]events.Event{e}, endReviews(s, events.ReviewRevoked, now)...), nil
 	}
 	if err := CheckPolicy(c.Policy); err != nil {
 		return nil, err
 	}
+	if c.Review != nil {
+		return nil, parley.Refuse(parley.InvalidArgument, "the policy %s has no reviewer", c.Policy).WithHint("the policy %s has one", Review)
+	}
 	if c.Policy == s.Rules.Policy() {
 		return nil, nil
 	}
-	return []events.Event{&events.PolicySet{Policy: c.Policy}}, nil
+	return append([]events.Event{&events.PolicySet{Policy: c.Policy}}, endReviews(s, events.ReviewRevoked, now)...), nil
 }
 
-// CheckPolicy refuses with INVALID_ARGUMENT an unknown policy.
+// CheckPolicy refuses with INVALID_ARGUMENT a policy that is unknown, or needs a reviewer.
 func CheckPolicy(policy string) error {
 	if slices.Contains([]string{AskAlways, AskOnMiss, AskNever, DenyAll}, policy) {
 		return nil
 	}
+	if policy == Review {
+		return noReviewer()
+	}
 	return parley.Refuse(parley.InvalidArgument, "unknown policy %s", parley.Quoted(policy, 40)).
-		WithHint("the policies are always, on-miss, never and deny")
+		WithHint("the policies are always, on-miss, never, deny and review")
 }
 
 // UpdateAgent changes the agent's title and labels. A nil Title or Labels stays as it is.

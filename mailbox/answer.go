@@ -88,6 +88,8 @@ type SettleForm struct {
 
 	Mandate *parley.MandateTerms // that the answer gives; nil for none. It is not sent to another node
 
+	Draw uint32 // any number: whether a call that a reviewer allows is drawn for the agent's host follows from it
+
 	// Answer is the settlement's own ID, if the form's home is on another node. The home may receive it several times,
 	// and other settlements of the same agent too.
 	Answer capabilities.ID
@@ -303,6 +305,9 @@ func (c SettleForm) settle(s *State, check checker, now capabilities.Time, ids I
 	}
 	if err := f.checkOpen(c.By, now); err != nil {
 		return nil, err
+	}
+	if f.isReviewed(c.By) {
+		return c.reviewed(s, f, check, now, ids)
 	}
 	if isCut(f, c.By) {
 		return nil, parley.Refuse(parley.NotPermitted, "the form was taken back from %s", c.By)

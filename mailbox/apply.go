@@ -208,7 +208,14 @@ func (s *State) Apply(r events.Recorded) error {
 		return useEnded(f, e)
 	case *events.PolicySet:
 		f.profileChanged()
-		s.Rules.policy = e.Policy
+		s.Rules.policy, s.Rules.reviewer = e.Policy, nil
+	case *events.ReviewerSet:
+		f.profileChanged()
+		s.Rules.setReviewer(e)
+	case *events.ReviewAsked:
+		return reviewAsked(f, e)
+	case *events.ReviewEnded:
+		return reviewEnded(f, e)
 	case *events.RunsHeld:
 		f.profileChanged()
 		if s.Runs.held = e.Held; e.Held {

@@ -90,8 +90,9 @@ type RequestApproval struct {
 	SessionAgent capabilities.ID // of a coding agent: the agent of the session that makes the call; zero for the agent itself
 	Anew         bool            // asked again with Key it is another call, for which a mandate is charged again
 
-	// IsRisky reports a call of high risk, which no mandate covers but one for that very call. Without it every call is.
-	IsRisky func(*parley.Permission) bool
+	// Risk returns what may go wrong if the call is made. One of high risk is covered by no mandate but one for that very call, and allowed
+	// by no reviewer. Without it every call is of high risk, and has a secret in it.
+	Risk func(*parley.Permission) Risk
 }
 
 // decisions returns the number of decisions that the approval takes.
@@ -171,10 +172,16 @@ func (c RequestApproval) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 			evs = append(evs, &events.CallerNamed{Form: asked.ID, Session: c.SessionAgent})
 		}
 	}
-	if c.several() || c.Each {
+	asked, ok := evs[0].(*events.FormRequested)
+	if !ok {
 		return evs, nil
 	}
-	return c.offer(s, evs, read)
+	if !c.several() && !c.Each {
+		if evs, err = c.offer(s, evs, read); err != nil {
+			return nil, err
+		}
+	}
+	return append(evs, c.reviewAsked(s, asked, read, now)...), nil
 }
 
 // CheckInput refuses the name of a tool, or an input of it, that no approval can have. It refuses an input that is too large with
@@ -270,11 +277,20 @@ func (s *State) Allows(f *Form) bool {
 	case s.Resource.made != nil: // who gave the reference, and was asked
 		return f.allowedBy(f.To)
 	}
-	return f.allowedBy(s.Profile.Host)
+	return f.allowedBy(s.Profile.Host) || f.allowedByReview()
 }
 
-// Allowed reports whether the call of an approval was allowed by the host that its asker has named.
-func (f *Form) Allowed() bool { return f.allowedBy(f.decider()) }
+// Allowed reports whether the call of an approval was allowed by the host that its asker has named, or by its reviewer.
+func (f *Form) Allowed() bool { return f.allowedBy(f.decider()) || f.allowedByReview() }
+
+// allowedByReview reports whether the reviewer of the call has allowed it.
+func (f *Form) allowedByReview() bool {
+	if !f.isDecidedByReview() {
+		return false
+	}
+	decision, _ := ReadDecision(f.Answered.Values)
+	return decision == Once
+}
 
 func (f *Form) allowedBy(host capabilities.ID) bool {
 	if f.Kind != events.Approval || f.Answered == nil {

@@ -22,6 +22,8 @@ type AcceptDelivery struct {
 	Posted *events.MessagePosted
 
 	Quotas *quota.Amounts // the sender's; nil for none
+
+	with []events.Event // of a form: what is known of its review, and its answer if that has ended it
 }
 
 // RemoteDelivery is an AcceptDelivery from another node. The fields of a form are compiled again, and the sender needs
@@ -131,7 +133,7 @@ func (c AcceptDelivery) enterForm(s *State, e *events.FormRequested, via capabil
 		return nil, err
 	}
 	passed, err := forwarding{s, now, ids}.passOn(e, s.StandIns.at(now))
-	return append([]events.Event{e}, passed...), err
+	return append(append([]events.Event{e}, c.with...), passed...), err
 }
 
 // admitLocal checks mail from this node. Mail that was sent by a reference from another node is checked as remote mail.

@@ -24,6 +24,7 @@ type Form struct {
 	votes     rare[vote.Tally]
 	queued    rare[Queued]
 	questions rare[[]uint64]
+	review    rare[Reviewing]
 }
 
 // Questions returns the numbers of the messages with which those who may answer the form have asked back, and to which its asker
@@ -84,6 +85,9 @@ func (f *Form) mayAnswer(by capabilities.ID) bool {
 
 // checkHolder refuses an agent that did not receive the form, at its home.
 func checkHolder(f *Form, home, by capabilities.ID) error {
+	if f.From == home && f.Review().Ended != nil && f.Review().By() == by && !slices.Contains(f.Holders, by) {
+		return parley.Refuse(parley.AlreadyCancelled, "the review has ended, and the agent's host decides")
+	}
 	if f.From != home || !slices.Contains(f.Holders, by) {
 		return parley.Refuse(parley.NotPermitted, "form %s was not put to %s", f.ID, by)
 	}

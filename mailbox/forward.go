@@ -231,7 +231,9 @@ func isCut(f *Form, id capabilities.ID) bool {
 }
 
 // hasByRoute reports whether the form was put to an agent, or escalated to it.
-func hasByRoute(f *Form, id capabilities.ID) bool { return id == f.To || f.routedTo(id) != nil }
+func hasByRoute(f *Form, id capabilities.ID) bool {
+	return id == f.To || f.routedTo(id) != nil || f.isReviewed(id)
+}
 
 // revocationOf returns the command that tells of the revocation of a grant. A forward from a home on this node to
 // another node is made by another grant. It is found by its agents. It stays while an earlier grant for it stands: the
@@ -448,7 +450,7 @@ func (c ForwardForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Ev
 		return nil, parley.Refuse(parley.NotPermitted, "form %s was not put to %s", c.Form, c.By)
 	case !f.IsOpen():
 		return nil, f.endedForOthers()
-	case f.NoForward:
+	case f.NoForward || f.isReviewed(c.By):
 		return nil, parley.Refuse(parley.NotPermitted, "the asker forbade forwarding the form")
 	case c.To.IsZero():
 		return nil, parley.Refuse(parley.InvalidArgument, "a form is forwarded to nobody")

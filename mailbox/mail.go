@@ -374,6 +374,7 @@ func (l *Mail) dropOrigin(m *Message) {
 func (l *Mail) indexOpen(m *Message) {
 	l.asks.add(m)
 	l.timers.addForm(m.Number, m.Form)
+	l.timers.addReview(m.Number, m.Form)
 }
 
 // cancelOpen returns the events that cancel the open forms which the agent asked since a message number. It includes

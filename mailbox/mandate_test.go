@@ -68,7 +68,7 @@ func TestMandatesStayWithinWhatWasGiven(t *testing.T) {
 			session, amount := sessions.Draw(t, "session"), rapid.SampledFrom([]string{"0", "40", "40", "40", "60", `"5"`, "-5"}).Draw(t, "amount")
 			live(session)
 			key := rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "key")
-			c := mailbox.RequestApproval{Permission: parley.Permission{Tool: "pay", Input: `{"amount":` + amount + `}`}, SessionAgent: of(session), IsRisky: func(*parley.Permission) bool { return false }}
+			c := mailbox.RequestApproval{Permission: parley.Permission{Tool: "pay", Input: `{"amount":` + amount + `}`}, SessionAgent: of(session), Risk: func(*parley.Permission) mailbox.Risk { return mailbox.Risk{} }}
 			mark := ""
 			if key != "" {
 				c.Key = key + amount

@@ -124,6 +124,17 @@ func (o *Outbox) dropQueued(form capabilities.ID, queued *Queued) {
 	})
 }
 
+// dropCopy removes the copy of a form for an agent.
+func (o *Outbox) dropCopy(form, to capabilities.ID) {
+	o.items = slices.DeleteFunc(o.items, func(p OutboxItem) bool {
+		drop := p.Kind == events.OutboxCopy && p.Subject == form && p.To == to
+		if drop {
+			o.count(p, -1)
+		}
+		return drop
+	})
+}
+
 // dropAnswer removes the queued answer of a form.
 func (o *Outbox) dropAnswer(f *Form) {
 	o.items = slices.DeleteFunc(o.items, func(p OutboxItem) bool {
@@ -292,6 +303,9 @@ func copyFor(s *State, m *Message, to capabilities.ID) Command {
 		}
 		return AcceptDelivery{Posted: &c}
 	}
+	if m.Form.Review().By() == to {
+		return reviewCopy(m.Form)
+	}
 	c := *m.Form.asAsked()
 	via := c.Via
 	strip(&c)
@@ -328,7 +342,10 @@ func copyFor(s *State, m *Message, to capabilities.ID) Command {
 		c.Steps = &steps
 	}
 	c.Via = s.Grants.presented(via, to)
-	return AcceptDelivery{Form: &c}
+	if s.isRemote(to) {
+		return AcceptDelivery{Form: &c}
+	}
+	return AcceptDelivery{Form: &c, with: m.Form.afterReview()}
 }
 
 // strip removes the parts of a form that are private to its asker.
@@ -338,6 +355,9 @@ func strip(e *events.FormRequested) {
 
 // outcomeFor returns the outcome as a holder may see it. Only the answerer sees the values, and the ID of its answer.
 func (f *Form) outcomeFor(holder capabilities.ID) Command {
+	if e := f.Superseded(holder); e != nil {
+		return RecordOutcome{Form: f.ID, Cancelled: e}
+	}
 	if f.Ended != nil {
 		e := *f.Ended
 		if e.By != holder {
@@ -443,6 +463,9 @@ func (c RecordDelivery) decline(s *State, p OutboxItem, now capabilities.Time) e
 		return nil
 	}
 	m, err := s.Mail.form(p.Subject)
+	if err == nil && m.Form.isReviewed(p.To) {
+		return &events.ReviewEnded{Form: p.Subject, Reviewer: p.To, How: events.ReviewUnreachable, Date: now}
+	}
 	if err != nil || !m.Form.IsOpen() || len(m.Form.Holders) != 1 {
 		return nil
 	}

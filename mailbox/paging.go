@@ -154,6 +154,10 @@ func (m *Message) recall(r events.Recorded, self capabilities.ID) error {
 		m.Form.passed.edit().Reminded = e
 	case *events.FormRouted:
 		m.Form.addRoute(e)
+	case *events.ReviewAsked:
+		m.Form.putToReview(e, self)
+	case *events.ReviewEnded:
+		m.Form.endReview(e, self)
 	case *events.VoteCast:
 		m.Form.votes.edit().Cast(*e)
 	case *events.VoteWithdrawn:

@@ -82,7 +82,7 @@ func (img *snapshot) restore(s *State) error {
 	for _, r := range img.Rules {
 		s.Rules.byID[r.Rule] = &r
 	}
-	s.Rules.policy = img.Policy
+	s.Rules.policy, s.Rules.reviewer = img.Policy, img.Reviewer
 	for _, m := range img.Mandates {
 		if len(m.Spent) != len(m.Sums) {
 			return ErrNonsense
@@ -290,6 +290,7 @@ func (mi *messageSnapshot) restore(s *State) error {
 		if len(mi.Questions) > 0 {
 			*m.Form.questions.edit() = mi.Questions
 		}
+		m.Form.review.part = mi.Review
 		if mi.Votes != nil {
 			*m.Form.votes.edit() = *mi.Votes
 		}

@@ -34,6 +34,8 @@ type Rules struct {
 	byID   map[capabilities.ID]*Rule
 	policy string
 
+	reviewer *events.ReviewerSet // of the policy of review; nil for another
+
 	mandates []*Mandate                          // in the order in which they were given
 	callers  map[capabilities.ID]capabilities.ID // of open approvals by a session of a coding agent: that session's agent
 }
@@ -126,8 +128,8 @@ func (c *RequestApproval) ruling(s *State, call *rule.Reading, now capabilities.
 	var of []covering // for each of matched after those of rules
 	looked, risky := false, true
 	isRisky := func() bool { // it takes long, and most calls are within no mandate
-		if !looked && c.IsRisky != nil {
-			looked, risky = true, c.IsRisky(&c.Permission)
+		if !looked {
+			looked, risky = true, c.risk().Level >= HighRisk
 		}
 		return risky
 	}

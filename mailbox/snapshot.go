@@ -87,6 +87,7 @@ type snapshot struct {
 	Resource  *resourceSnapshot // nil for an agent
 	Mandates  []Mandate
 	Callers   []callerSnapshot
+	Reviewer  *events.ReviewerSet // nil for none
 
 	Head *headSnapshot // nil for a whole snapshot
 }
@@ -161,6 +162,7 @@ type messageSnapshot struct {
 	Receipts  []Receipt
 	Unreached []events.MessageUnreached
 	Members   []events.MemberReported
+	Review    *Reviewing // nil for none
 }
 
 // amendmentSnapshot is the way to the present question of a form, which the message has.
@@ -280,6 +282,7 @@ func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) 
 	for _, r := range sortedIDs(s.Rules.byID) {
 		img.Rules = append(img.Rules, *s.Rules.byID[r])
 	}
+	img.Reviewer = s.Rules.reviewer
 	for _, m := range s.Rules.mandates {
 		img.Mandates = append(img.Mandates, *m)
 	}
@@ -308,6 +311,7 @@ func snapshotOf(s *State, m *Message) messageSnapshot {
 		img.Amended = &amendmentSnapshot{Last: way.last, Asked: way.asked, Before: way.before}
 	}
 	img.Reminded, img.Routed, img.Questions = f.Reminded(), f.Routed(), f.Questions()
+	img.Review = f.review.part
 	if !f.Votes().IsEmpty() {
 		img.Votes = f.Votes()
 	}

@@ -27,6 +27,7 @@ const (
 	escalates                  // a form is escalated
 	fires                      // a scheduled message is sent
 	overdue                    // a message was to be acknowledged by then
+	reviews                    // the review of an approval
 )
 
 // timers are those of a mailbox. One that does not matter any more is dropped when it is due.
@@ -45,6 +46,13 @@ func (t *timers) addForm(number uint64, f *Form) {
 	}
 	for i, e := range f.Route.Escalate {
 		t.due.Add(e.After.After(f.Date), timer{number, escalates, uint8(i + 1)})
+	}
+}
+
+// addReview enters the time of a review that is under way.
+func (t *timers) addReview(number uint64, f *Form) {
+	if r := f.Review(); r.IsOpen() {
+		t.due.Add(r.Asked.Until, timer{number: number, kind: reviews})
 	}
 }
 
@@ -86,6 +94,8 @@ func (l *Mail) isStanding(t due.Item[timer]) bool {
 		return uint32(t.Key.step) > m.Form.reminded()
 	case escalates:
 		return uint32(t.Key.step) > m.Form.steps()
+	case reviews:
+		return m.Form.Review().IsOpen()
 	}
 	return true
 }

@@ -83,6 +83,7 @@ type Message struct {
 	Amendment    *Amendment         `json:"amendment,omitempty"` // the last one, if the question was amended
 	Route        *Route             `json:"route,omitempty"`     // of a form that is reminded of or escalated
 	Votes        *Votes             `json:"votes,omitempty"`     // of a form that needs several answers
+	Review       *Review            `json:"review,omitempty"`    // of an approval that a reviewer has before its asker's host
 	Origin       *events.Origin     `json:"-"`                   // of a form asked in a dialect
 
 	Archived *Archived `json:"archived,omitempty"` // of a message in a list whose content is elsewhere
@@ -354,6 +355,40 @@ type Vote struct {
 	Void    bool               `json:"void,omitempty"` // it was on the question before the last amendment
 	Person  capabilities.ID    `json:"-"`              // who voted as By, if another agent did
 	Beside  bool               `json:"-"`              // it counts beside a vote of the viewer
+}
+
+// Review is what a reviewer says of a call: for the agent's host it is an opinion, unless it has decided the call.
+type Review struct {
+	By       capabilities.ID   `json:"by"`
+	ByName   string            `json:"byName,omitempty"`
+	How      events.ReviewEnd  `json:"how,omitempty"`      // how it has ended; "" while it is under way
+	Note     string            `json:"note,omitempty"`     // in the reviewer's own words
+	At       capabilities.Time `json:"at,omitzero"`        // when it ended
+	MayAllow bool              `json:"mayAllow,omitempty"` // to the reviewer and the asker: an allow of the reviewer is more than an opinion
+	Until    capabilities.Time `json:"until,omitzero"`     // to these: when the host decides if the reviewer says nothing
+}
+
+// Words returns what the review says of the call; "" while it is under way.
+func (r *Review) Words() string {
+	switch r.How {
+	case events.ReviewAllowed:
+		return "allowed the call"
+	case events.ReviewDenied:
+		return "denied the call"
+	case events.ReviewHandedOn:
+		return "leaves it to you"
+	case events.ReviewBeyond:
+		return "would allow the call, and may not"
+	case events.ReviewSampled:
+		return "would allow the call, which was drawn for you to check"
+	case events.ReviewLate:
+		return "did not answer in time"
+	case events.ReviewUnreachable:
+		return "could not be reached"
+	case events.ReviewRevoked:
+		return "was not done when the policy changed"
+	}
+	return ""
 }
 
 // OwnVote is what has become of the viewer's vote; "" if it has not voted.

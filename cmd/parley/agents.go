@@ -390,13 +390,18 @@ func agentCommand(env *environment, verb string, o api.Op[api.AgentRequest, api.
 }
 
 func policyCommand(env *environment) *cobra.Command {
-	return &cobra.Command{
-		Use:   "policy AGENT always|on-miss|never|deny",
-		Short: "Set whether an agent's calls are asked about, allowed or denied",
+	var review reviewFlags
+	c := &cobra.Command{
+		Use:   "policy AGENT always|on-miss|never|deny|review",
+		Short: "Set whether an agent's calls are asked about, reviewed, allowed or denied",
 		Long: `Says what becomes of an agent's calls that need permission: every one is asked about (always), those that no
 standing rule decides (on-miss, as it is where nothing is said), none, they are allowed (never), or none, they are denied
-(deny). A rule that denies goes before all of these; nothing that expires is allowed.`,
-		Example: "  parley agent policy builder never",
+(deny). A rule that denies goes before all of these; nothing that expires is allowed.
+
+With review, the calls that no rule decides go to another agent first (--by). It may allow those that are not of high risk, deny
+with a reason, or leave a call to you with its opinion. What it does not answer in time, what may have a secret in it, and a sample of
+what it allows come to you.`,
+		Example: "  parley agent policy builder never\n  parley agent policy builder review --by reviewer --sample 10%",
 		Args:    exactly("AGENT", "POLICY"),
 		ValidArgsFunction: func(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) == 1 {
@@ -406,13 +411,24 @@ standing rule decides (on-miss, as it is where nothing is said), none, they are 
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			req := api.SetPolicyRequest{Acting: env.acting(), AgentID: args[0], Policy: args[1]}
-			return perform(c.Context(), env, api.SetPolicy, req,
-				func(got api.AgentResponse) string { return "policy of " + terminal.Quoted(args[0]) + ": " + args[1] })
+			var err error
+			if req.Review, err = review.terms(c, args[1]); err != nil {
+				return err
+			}
+			return perform(c.Context(), env, api.SetPolicy, req, func(got api.AgentResponse) string {
+				text := "policy of " + terminal.Quoted(args[0]) + ": " + args[1]
+				if req.Review != nil {
+					text += " by " + terminal.Quoted(req.Review.Reviewer)
+				}
+				return text
+			})
 		},
 	}
+	review.add(c)
+	return c
 }
 
 // policies returns the policies for calls that need permission.
 func policies() []string {
-	return []string{mailbox.AskAlways, mailbox.AskOnMiss, mailbox.AskNever, mailbox.DenyAll}
+	return []string{mailbox.AskAlways, mailbox.AskOnMiss, mailbox.AskNever, mailbox.DenyAll, mailbox.Review}
 }

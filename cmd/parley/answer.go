@@ -214,6 +214,9 @@ func settleForm[R any](ctx context.Context, env *environment, ends api.Op[R, vie
 		if o.Status == view.StatusAnswering {
 			return fmt.Sprintf("form %s: %s is kept, and goes to its home when that can be reached", terminal.Visible(which), settlement(string(ends)))
 		}
+		if o.Status == view.StatusSuperseded { // of a review
+			return fmt.Sprintf("call %s: %s", terminal.Visible(which), o.Note)
+		}
 		text := fmt.Sprintf("%s %s", o.Status, terminal.Visible(which))
 		if v := o.Votes; o.Status == view.StatusVoted && v != nil {
 			text += "; " + show.Vote(asked, *v)

@@ -451,7 +451,8 @@ func settleApprovals(ctx context.Context, env *environment, which []permission, 
 
 // printDecision prints the outcome of a decision on a call.
 func printDecision(ctx context.Context, env *environment, which permission, how decision, o view.Outcome) error {
-	if !slices.Contains([]view.FormStatus{view.StatusAnswered, view.StatusAnswering, view.StatusVoted}, o.Status) {
+	reviewed := which.Review != nil && o.Status == view.StatusSuperseded
+	if !reviewed && !slices.Contains([]view.FormStatus{view.StatusAnswered, view.StatusAnswering, view.StatusVoted}, o.Status) {
 		return outcomeError(o)
 	}
 	done := decidedCall{Outcome: o, Number: which.Number, Decision: how.choice, Call: which.call()}
@@ -475,6 +476,9 @@ func printDecision(ctx context.Context, env *environment, which permission, how 
 			verb, words = "voted", strings.ToLower(how.verb())
 		case view.StatusAnswering:
 			verb, words = "kept", strings.ToLower(how.verb())
+		}
+		if reviewed {
+			return fmt.Sprintf("call %d: %s\n   %s", which.Number, o.Note, which.text())
 		}
 		text := fmt.Sprintf("%s %d: %s\n   %s", verb, which.Number, words, which.text())
 		if o.EditedInput != "" {

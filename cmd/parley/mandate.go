@@ -58,6 +58,40 @@ func (m *mandateFlags) check(c *cobra.Command, d decision) error {
 	return nil
 }
 
+// rules returns the rules that the flags say: each of what they name, in each folder.
+func (m *mandateFlags) rules() (rules []parley.MandateRule, err error) {
+	for _, folder := range append(m.dirs, "")[:max(1, len(m.dirs))] {
+		if folder != "" {
+			if folder, err = filepath.Abs(folder); err != nil {
+				return nil, err
+			}
+		}
+		for _, line := range m.commands {
+			rules = append(rules, parley.MandateRule{Command: line, Folder: folder})
+		}
+		for _, line := range m.like {
+			rules = append(rules, parley.MandateRule{Command: line, Like: true, Folder: folder})
+		}
+		for _, glob := range m.files {
+			rules = append(rules, parley.MandateRule{Files: glob, Folder: folder})
+		}
+		for _, glob := range m.read {
+			rules = append(rules, parley.MandateRule{Files: glob, Read: true, Folder: folder})
+		}
+		for _, tool := range m.tools {
+			rules = append(rules, parley.MandateRule{Tool: tool, Folder: folder})
+		}
+		for _, call := range m.calls {
+			tool, input, _ := strings.Cut(call, " ")
+			if !json.Valid([]byte(input)) {
+				return nil, parley.Refuse(parley.InvalidArgument, "--call %s has no JSON document behind the tool", parley.Quoted(call, 80)).WithHint(`as in --call 'Bash {"command":"make deploy"}'`)
+			}
+			rules = append(rules, parley.MandateRule{Tool: tool, Input: json.RawMessage(input), Folder: folder})
+		}
+	}
+	return rules, nil
+}
+
 // terms returns the terms of the mandate that is given with an approval; nil for none.
 func (d decision) terms(which permission) (*parley.MandateTerms, error) {
 	m := d.mandate
@@ -75,36 +109,11 @@ func (d decision) terms(which permission) (*parley.MandateTerms, error) {
 		}
 		t.Rules = append(t.Rules, parley.MandateRule{Offer: id})
 	}
-	for _, folder := range append(m.dirs, "")[:max(1, len(m.dirs))] {
-		if folder != "" {
-			var err error
-			if folder, err = filepath.Abs(folder); err != nil {
-				return nil, err
-			}
-		}
-		for _, line := range m.commands {
-			t.Rules = append(t.Rules, parley.MandateRule{Command: line, Folder: folder})
-		}
-		for _, line := range m.like {
-			t.Rules = append(t.Rules, parley.MandateRule{Command: line, Like: true, Folder: folder})
-		}
-		for _, glob := range m.files {
-			t.Rules = append(t.Rules, parley.MandateRule{Files: glob, Folder: folder})
-		}
-		for _, glob := range m.read {
-			t.Rules = append(t.Rules, parley.MandateRule{Files: glob, Read: true, Folder: folder})
-		}
-		for _, tool := range m.tools {
-			t.Rules = append(t.Rules, parley.MandateRule{Tool: tool, Folder: folder})
-		}
-		for _, call := range m.calls {
-			tool, input, _ := strings.Cut(call, " ")
-			if !json.Valid([]byte(input)) {
-				return nil, parley.Refuse(parley.InvalidArgument, "--call %s has no JSON document behind the tool", parley.Quoted(call, 80)).WithHint(`as in --call 'Bash {"command":"make deploy"}'`)
-			}
-			t.Rules = append(t.Rules, parley.MandateRule{Tool: tool, Input: json.RawMessage(input), Folder: folder})
-		}
+	rules, err := m.rules()
+	if err != nil {
+		return nil, err
 	}
+	t.Rules = append(t.Rules, rules...)
 	if len(t.Rules) == 0 {
 		return nil, parley.Refuse(parley.InvalidArgument, "a mandate says which calls it covers").
 			WithHint("give --rule NUMBER, of those that the call offers, or --command, --like, --files, --read, --tool or --call")

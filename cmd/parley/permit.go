@@ -182,6 +182,9 @@ func (w permission) full(s terminal.Screen, past map[string]string) string {
 			fmt.Fprintf(&b, "parley allow %d | ", w.Number)
 		}
 		fmt.Fprintf(&b, "parley deny %d [REASON]", w.Number)
+		if w.Review != nil && w.Review.How == "" {
+			fmt.Fprintf(&b, " | parley decline %d [OPINION] leaves it to the agent's host", w.Number)
+		}
 		if w.Takes(mailbox.Always) {
 			fmt.Fprintf(&b, " | parley allow %d --always --rule NUMBER", w.Number)
 		}

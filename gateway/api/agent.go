@@ -111,7 +111,9 @@ type DescribeAgentRequest struct {
 type SetPolicyRequest struct {
 	Acting
 	AgentID string `json:"agentId"`
-	Policy  string `json:"policy"` // always, on-miss, never, deny
+	Policy  string `json:"policy"` // always, on-miss, never, deny, review
+
+	Review *parley.ReviewTerms `json:"review,omitempty"` // of review
 }
 
 // HoldAgentRequest stops an agent, or starts it again. Stopped, its program ends, what it asked is cancelled, and what waits for it

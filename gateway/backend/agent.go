@@ -166,7 +166,7 @@ func describeAgent(ctx context.Context, a *actors.Agent, r api.DescribeAgentRequ
 
 func setPolicy(ctx context.Context, a *actors.Agent, r api.SetPolicyRequest) (api.AgentResponse, error) {
 	return onAgent(ctx, a, r.AgentID, func(ctx context.Context, agent *actors.Agent) error {
-		return a.Agents().SetPolicy(ctx, agent, r.Policy)
+		return a.Agents().SetPolicy(ctx, agent, r.Policy, r.Review)
 	})
 }
 

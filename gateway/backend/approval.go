@@ -211,6 +211,16 @@ func proposeRules(ctx context.Context, b *Backend, p *principal, r api.ProposeRu
 // isRisky reports whether a call is of high risk: it is allowed one by one.
 func isRisky(p *parley.Permission) bool { return call.Read(p).Risks.Level() == risk.High }
 
+// riskOf returns what may go wrong if a call is made.
+func riskOf(p *parley.Permission) mailbox.Risk {
+	level := map[risk.Level]mailbox.RiskLevel{risk.None: mailbox.NoRisk, risk.Notable: mailbox.SomeRisk}
+	r := mailbox.Risk{Level: mailbox.HighRisk, Secret: hasSecret(p)}
+	if known, ok := level[call.Read(p).Risks.Level()]; ok {
+		r.Level = known
+	}
+	return r
+}
+
 // tryOffers tries the rules that an approval offers on the past of who asked it.
 func tryOffers(ctx context.Context, b *Backend, p *principal, r api.TryRulesRequest) (view.Trial, error) {
 	ref, err := r.FormRef.Parse()

@@ -65,7 +65,7 @@ func New(node *actors.Node, o Options) *Backend {
 		b.handlers[h.operation] = h
 	}
 	b.local = &principal{agent: node.Host(), account: b.ledger.socket, local: true}
-	actors.SetRisk(node, isRisky)
+	actors.SetRisk(node, riskOf)
 	return b
 }
 

@@ -91,7 +91,18 @@ func (v *Harness) workCommand(cmd, as string, arg func(string) string, input str
 	case "holdruns":
 		return mailbox.HoldRuns{InterruptRun: mailbox.InterruptRun{By: by()}, Held: arg("is") == "yes"}
 	case "policy":
-		return mailbox.SetPolicy{Policy: arg("is"), By: by()}
+		c := mailbox.SetPolicy{Policy: arg("is"), By: by()}
+		if reviewer := arg("reviewer"); reviewer != "" {
+			sample, _ := strconv.Atoi(arg("sample"))
+			c.Reviewer, c.Review = v.States[reviewer].ID, &parley.ReviewTerms{Reviewer: reviewer, Sample: uint32(sample), Cautious: arg("cautious") == "yes"}
+			if arg("wait") != "" {
+				c.Review.Wait = v.delay(arg("wait"))
+			}
+			if terms := strings.TrimSpace(input); terms != "" {
+				c.Review.Rules = v.ReadTerms(terms).Rules
+			}
+		}
+		return c
 	case "limit":
 		n, _ := strconv.Atoi(arg("rule"))
 		minutes, _ := strconv.Atoi(arg("minutes"))

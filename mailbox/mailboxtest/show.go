@@ -58,7 +58,7 @@ func (v *Harness) describe(s *mailbox.State, m *mailbox.Message) string {
 		from += because(v.Now, events.ForwardCause{Cause: s.Cause, Until: s.Until})
 	}
 	status := "open" + v.queued(f)
-	gone = v.routed(f) + amended(f) + v.votes(f) + gone
+	gone = v.routed(f) + amended(f) + v.votes(f) + reviewed(v, f) + gone
 	if a := f.Answered; a != nil {
 		status = "answered by " + v.NameOf[a.By]
 		if !a.Withheld {
@@ -79,6 +79,22 @@ func (v *Harness) describe(s *mailbox.State, m *mailbox.Message) string {
 		from += ", forwarded to " + v.NameOf[h.To] + because(v.Now, h.Because)
 	}
 	return fmt.Sprintf("%s %s, %s%s", m.Type(), from, status, gone)
+}
+
+// reviewed says how the review of an approval stands, or has ended; "" without one.
+func reviewed(v *Harness, f *mailbox.Form) string {
+	r := f.Review()
+	switch {
+	case r.Ended != nil && r.Ended.Note != "":
+		return fmt.Sprintf(", review %s by %s: %s", r.Ended.How, v.NameOf[r.By()], r.Ended.Note)
+	case r.Ended != nil:
+		return fmt.Sprintf(", review %s by %s", r.Ended.How, v.NameOf[r.By()])
+	case r.Asked == nil:
+		return ""
+	case r.Asked.MayAllow:
+		return fmt.Sprintf(", reviewed by %s until %s", v.NameOf[r.By()], r.Asked.Until)
+	}
+	return fmt.Sprintf(", reviewed by %s, who may not allow it, until %s", v.NameOf[r.By()], r.Asked.Until)
 }
 
 // namesOf returns the names of agents in a row.

@@ -138,6 +138,8 @@ func (v *Harness) timeCommand(d *datadriven.TestData, as string, arg func(string
 		return v.outcome(v.Decide(as, mailbox.NoteOverdue{})), true
 	case "remind":
 		return v.outcome(v.Decide(as, mailbox.RemindForms{})), true
+	case "review":
+		return v.outcome(v.Decide(as, mailbox.EndReviews{})), true
 	case "escalate":
 		return v.outcome(v.Decide(as, mailbox.EscalateForms{})), true
 	case "expire":
@@ -253,7 +255,10 @@ func (v *Harness) simple(cmd string, ref capabilities.FormRef, arg func(string) 
 		var r mailbox.RequestForm
 		v.route(&r, arg)
 		c := mailbox.RequestApproval{Permission: parley.Permission{Tool: arg("tool"), Input: strings.TrimSpace(input), Folder: arg("folder")}, To: arg("to"), Key: arg("key"), Editable: arg("editable") == "yes", Remind: r.Remind, Escalate: r.Escalate, Need: r.Need, Veto: r.Veto}
-		c.IsRisky = func(*parley.Permission) bool { return arg("risky") == "yes" }
+		c.Risk = func(*parley.Permission) mailbox.Risk {
+			level := map[string]mailbox.RiskLevel{"yes": mailbox.HighRisk, "some": mailbox.SomeRisk}[arg("risky")]
+			return mailbox.Risk{Level: level, Secret: arg("secret") == "yes"}
+		}
 		if session := arg("session"); session != "" {
 			c.SessionAgent = v.States[session].ID
 		}
@@ -351,6 +356,9 @@ func (v *Harness) answer(as string, ref capabilities.FormRef, input string, arg 
 		texts = append(texts, text)
 	}
 	c, home, err := v.States[as].DraftAnswer(mailbox.Reply{Form: ref, Answer: parley.Answer{Texts: texts, Mandate: mandate, Revision: revisionOf(arg)}}, v.Now, v.IDsOf(as))
+	if draw, err := strconv.ParseUint(arg("draw"), 10, 32); err == nil {
+		c.Draw = uint32(draw)
+	}
 	if arg("late") == "yes" {
 		v.Now = v.Now.Add(time.Hour)
 	}

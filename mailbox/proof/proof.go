@@ -103,6 +103,10 @@ func IsOf(e events.Event, form capabilities.ID) bool {
 		return e.Form == form
 	case *events.FormRouted:
 		return e.Form == form
+	case *events.ReviewAsked:
+		return e.Form == form
+	case *events.ReviewEnded:
+		return e.Form == form
 	case *events.VoteCast:
 		return e.Form == form
 	case *events.VoteWithdrawn:

@@ -156,7 +156,7 @@ func ending(e view.Message, s terminal.Screen) string {
 			b.WriteString(" (" + terminal.Visible(a.Note) + ")")
 		}
 	}
-	b.WriteString(routed(e, s) + votes(e))
+	b.WriteString(routed(e, s) + votes(e) + reviewed(e, s))
 	if e.SnoozedUntil != 0 {
 		b.WriteString(", snoozed until " + s.Moment(e.SnoozedUntil.Std(), e.SnoozedUntil.String()))
 	}
@@ -274,6 +274,35 @@ func routed(e view.Message, s terminal.Screen) string {
 		at("reminds", r.RemindsAt)
 	}
 	return b.String()
+}
+
+// maxOpinion bounds, in characters, what a line shows of a reviewer's opinion.
+const maxOpinion = 300
+
+// reviewed returns what the reviewer of a call says of it, or who reviews it; "" for none, and where the review has decided it.
+func reviewed(e view.Message, s terminal.Screen) string {
+	r := e.Review
+	switch {
+	case r == nil || e.Outcome != nil && (e.Outcome.By == r.By || r.How == ""):
+		return ""
+	case r.How == "" && !e.Received:
+		return ", reviewed by " + Party(r.ByName, r.By) + " until " + s.Moment(r.Until.Std(), r.Until.String())
+	case r.How == "":
+		text := ", for your review until " + s.Moment(r.Until.Std(), r.Until.String())
+		if !r.MayAllow {
+			text += ", and not for you to allow"
+		}
+		return text
+	}
+	text := ", reviewer " + Party(r.ByName, r.By) + " " + r.Words()
+	if r.Note != "" {
+		note := []rune(r.Note)
+		if len(note) > maxOpinion {
+			note = append(note[:maxOpinion:maxOpinion], '…')
+		}
+		text += ": " + terminal.Quoted(string(note)) + " (its opinion)"
+	}
+	return text
 }
 
 // votes returns the votes on a form, as in ", 1 of 2, waiting for bob".

@@ -30,6 +30,9 @@ func Settled(e view.Message, s terminal.Screen) string {
 	by := ""
 	if !o.By.IsZero() {
 		by = " by " + Party(o.ByName, o.By)
+		if e.Review != nil && e.Review.By == o.By {
+			by = " by reviewer " + Party(o.ByName, o.By)
+		}
 	}
 	sign, words := Decision(e, s)
 	switch {

@@ -976,6 +976,7 @@ export interface SetPolicyRequest {
   agentId: string;
   as?: string;
   policy: string;
+  review?: ReviewTerms;
 }
 
 export interface SetQuotaRequest {
@@ -1316,6 +1317,7 @@ export interface Envelope {
   replyTo?: string;
   /** An ID: {ULID}@{node}. */
   resolverId?: string;
+  review?: Review;
   revision?: number;
   route?: Route;
   sent: boolean;
@@ -1683,6 +1685,19 @@ export interface Recipient {
   id: string;
   name?: string;
   said?: string;
+}
+
+export interface Review {
+  /** A time in UTC, with milliseconds. */
+  at?: string;
+  /** An ID: {ULID}@{node}. */
+  by: string;
+  byName?: string;
+  how?: string;
+  mayAllow?: boolean;
+  note?: string;
+  /** A time in UTC, with milliseconds. */
+  until?: string;
 }
 
 export interface Route {
@@ -2133,6 +2148,14 @@ export interface Permission {
   session?: string;
   tool: string;
   use?: AskedUse;
+}
+
+export interface ReviewTerms {
+  cautious?: boolean;
+  reviewer: string;
+  rules?: Array<MandateRule>;
+  sample?: number;
+  wait?: string;
 }
 
 /** What is sent to each operation, and what it answers. */

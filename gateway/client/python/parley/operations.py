@@ -1083,9 +1083,13 @@ class SetMemberRequest(_SetMemberRequest, total=False):
     remove: bool
 
 
-class SetPolicyRequest(TypedDict):
+class _SetPolicyRequest(TypedDict):
     agentId: str
     policy: str
+
+
+class SetPolicyRequest(_SetPolicyRequest, total=False):
+    review: ReviewTerms
 
 
 class _SetQuotaRequest(TypedDict):
@@ -1447,6 +1451,7 @@ class Envelope(_Envelope, total=False):
     replyNumber: int
     replyTo: str  # An ID: {ULID}@{node}.
     resolverId: str  # An ID: {ULID}@{node}.
+    review: Review
     revision: int
     route: Route
     snoozedUntil: str  # A time in UTC, with milliseconds.
@@ -1831,6 +1836,19 @@ class _Recipient(TypedDict):
 class Recipient(_Recipient, total=False):
     name: str
     said: str
+
+
+class _Review(TypedDict):
+    by: str  # An ID: {ULID}@{node}.
+
+
+class Review(_Review, total=False):
+    at: str  # A time in UTC, with milliseconds.
+    byName: str
+    how: str
+    mayAllow: bool
+    note: str
+    until: str  # A time in UTC, with milliseconds.
 
 
 class Route(TypedDict, total=False):
@@ -2317,6 +2335,17 @@ class Permission(_Permission, total=False):
     reason: str
     session: str
     use: AskedUse
+
+
+class _ReviewTerms(TypedDict):
+    reviewer: str
+
+
+class ReviewTerms(_ReviewTerms, total=False):
+    cautious: bool
+    rules: List[MandateRule]
+    sample: int
+    wait: str
 
 
 # What is sent to each operation, and what it answers.
