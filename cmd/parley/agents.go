@@ -415,7 +415,7 @@ what it allows come to you.`,
 			if req.Review, err = review.terms(c, args[1]); err != nil {
 				return err
 			}
-			return perform(c.Context(), env, api.SetPolicy, req, func(got api.AgentResponse) string {
+			return perform(c.Context(), env, api.SetPolicy, req, func(api.AgentResponse) string {
 				text := "policy of " + terminal.Quoted(args[0]) + ": " + args[1]
 				if req.Review != nil {
 					text += " by " + terminal.Quoted(req.Review.Reviewer)

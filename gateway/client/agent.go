@@ -28,7 +28,7 @@ const (
 	AskOnMiss = "on-miss" // calls that no rule decides are asked about; the default
 	AskNever  = "never"   // calls that no rule denies are allowed
 	DenyAll   = "deny"    // calls that no rule allows are denied
-	Review    = "review"  // calls that no rule decides go to a reviewer first
+	Review    = "review"  // calls that no rule decides go to a reviewer first, whom api.SetPolicyRequest names
 )
 
 // Agent is the present state of an agent.
