@@ -70,6 +70,8 @@ type Approval struct {
 	Escalate []Escalation      `json:"escalate,omitempty"` // as in Form; only with Need
 	Need     uint32            `json:"need,omitempty"`     // so many hosts have to allow the call once, the agent's own among them (default 1)
 	Veto     *bool             `json:"veto,omitempty"`     // with Need: one denial ends it (default true); that of the agent's own host always does
+
+	Origin *events.Origin `json:"-"` // as in Form
 }
 
 // Amendment corrects the question of a form. Nil parts stay as they are.

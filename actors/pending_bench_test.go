@@ -142,3 +142,10 @@ func writeHeap(b *testing.B, file string) {
 		b.Fatal(err)
 	}
 }
+
+// idle reports whether no snapshot is being made or written.
+func (s *snapshots) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.taken
+}

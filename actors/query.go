@@ -332,7 +332,9 @@ func (a *Agent) Message(ctx context.Context, ref capabilities.FormRef) (view.Mes
 		return e, err
 	}
 	one := []view.Message{e}
-	err = tellVoted(ctx, a, one)
+	if err = tellVoted(ctx, a, one); err == nil {
+		err = tellWaiting(ctx, a, &one[0])
+	}
 	return one[0], err
 }
 

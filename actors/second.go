@@ -91,6 +91,29 @@ func nameInVotes(ctx context.Context, a *Agent, v *view.Votes) error {
 	return err
 }
 
+// tellWaiting has a form of this node that an agent has voted on say whose votes are still to come, as the outcome of its vote did: to the
+// asker's host.
+func tellWaiting(ctx context.Context, a *Agent, e *view.Message) error {
+	if e.Votes == nil || e.Votes.Own != view.VoteStands || e.From.Node != a.node.id || e.From == a.id {
+		return nil
+	}
+	waiting, err := query(ctx, &Agent{node: a.node, id: e.From}, func(s *mailbox.State, _ capabilities.Time) (all []view.Party, err error) {
+		m, err := s.Mail.FindFormID(e.MessageID)
+		if err != nil || !m.Form.IsOpen() || s.Profile.Host != a.id {
+			return nil, err
+		}
+		for _, id := range m.Form.Waiting() {
+			all = append(all, view.Party{ID: id})
+		}
+		return all, nil
+	})
+	if err != nil {
+		return err
+	}
+	e.Votes.Waiting = waiting
+	return nameInVotes(ctx, a, e.Votes)
+}
+
 // isSecondVote reports whether an error refuses a second vote of one person.
 func isSecondVote(err error) bool {
 	return err != nil && parley.AsError(err).Fields[mailbox.SecondVote] != ""

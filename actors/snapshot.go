@@ -238,13 +238,6 @@ func (s *snapshots) claim(reg *registration, behind uint64) bool {
 	return true
 }
 
-// idle reports whether no snapshot is being made or written.
-func (s *snapshots) idle() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !s.taken
-}
-
 func (s *snapshots) forgo() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -43,30 +43,36 @@ func memoryNow() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// openRest opens connections to the socket, and makes a call on each. The client's side has no buffers and no goroutines.
+// openRest opens connections to the socket, and makes a call on each.
 func (h *testServer) openRest(t *testing.T, connections int) {
 	t.Helper()
 	call := masked(0x82, string(mux.AppendClient(nil, mux.Frame{Kind: mux.Call, ID: 1, Operation: "locate", Body: pack.AppendString(pack.AppendString(pack.AppendMap(nil, 1), "name"), "@self")})))
 	for range connections {
-		conn, err := net.Dial("unix", h.server.socketPath)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = conn.Close() })
-		in := bufio.NewReader(conn)
-		_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: parley\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
-			"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: %s\r\n\r\n", api.WebSocketPath, mux.Protocol)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r, err := http.ReadResponse(in, nil); err != nil || r.StatusCode != http.StatusSwitchingProtocols {
-			t.Fatal(r, err)
-		}
+		conn := h.openSilent(t)
 		if _, err := io.WriteString(conn, call); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := in.Peek(4); err != nil {
+		if _, err := io.ReadFull(conn, make([]byte, 4)); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// openSilent opens a connection of frames to the socket. The client's side has no buffers and no goroutines.
+func (h *testServer) openSilent(t *testing.T) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("unix", h.server.socketPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: parley\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
+		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: %s\r\n\r\n", api.WebSocketPath, mux.Protocol)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || r.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatal(r, err)
+	}
+	return conn
 }

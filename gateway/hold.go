@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -11,7 +10,9 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/runtime"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/httpd"
@@ -22,19 +23,25 @@ import (
 type holds struct {
 	server *Server
 
-	mu   sync.Mutex
-	open []*held // in the order of their beginning
+	mu        sync.Mutex
+	open      []*held // in the order of their beginning
+	abandoned []abandoned
+	ran       map[string][]time.Time // by guest, the messages of the last hour about calls that ran with another input
 }
 
-// held is a hold. One that ended with an allowed form stays until the call has ended: its end is not that of an equal call which
-// still waits, and the call may have been made with another input.
+// held is a hold. One that ended with an allowed form stays. Without an ID of its call it does until that has ended, which is not the end
+// of an equal call that still waits. With one it stays longer: the call may have been made with another input, and may be reported to
+// have ended more than once.
 type held struct {
 	api.Hold
-	gone bool   // its process waits no longer
-	rule string // api.InputDigest of an input that a rule has allowed; "" for a form
+	coder runtime.Process // the coding agent that has started its process; zero for none that is known
+	gone  bool            // its process waits no longer
+	rule  string          // api.InputDigest of an input that a rule has allowed; "" for a form
+	told  bool            // that the call was made with another input
 }
 
-// maxGone bounds the holds of one guest whose process has gone. A session that was killed does not say that its calls have ended.
+// maxGone bounds the holds of one guest whose process has gone: those of calls that rules have allowed, and the others. A session that
+// was killed does not say that its calls have ended.
 const maxGone = 200
 
 // add enters a hold, and returns it.
@@ -50,7 +57,7 @@ func (h *holds) leave(one *held) (last bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one.gone = true
-	isLeft := func(o *held) bool { return o.gone && o.As == one.As }
+	isLeft := func(o *held) bool { return o.gone && o.As == one.As && (o.rule == "") == (one.rule == "") }
 	gone := 0
 	for _, o := range h.open {
 		if isLeft(o) {
@@ -75,13 +82,15 @@ func (h *holds) forget(one *held) bool {
 	return at >= 0
 }
 
-// covered returns the holds that a choice includes, those whose process has gone first.
-func (h *holds) covered(choice api.Hold) (covered []*held) {
+// covered returns the holds that a choice includes and that its caller may end, those whose process has gone first. What is left of a
+// call that has an ID is not among them: there is nothing to withdraw.
+func (h *holds) covered(ctx context.Context, choice api.Hold) (covered []*held) {
+	by := h.server.coders.caller(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, gone := range []bool{true, false} {
 		for _, one := range h.open {
-			if one.gone == gone && choice.Covers(one.Hold) {
+			if one.gone == gone && !(gone && one.Use != "") && choice.Covers(one.Hold) && mayEnd(by, one.coder) {
 				covered = append(covered, one)
 			}
 		}
@@ -89,75 +98,33 @@ func (h *holds) covered(choice api.Hold) (covered []*held) {
 	return covered
 }
 
+// mayCancel refuses with NOT_PERMITTED the cancellation of a form that a process of another coding agent than the caller's waits for.
+func (h *holds) mayCancel(by runtime.Owner, form capabilities.ID) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if slices.ContainsFunc(h.open, func(one *held) bool { return !one.gone && one.Form == form && !mayEnd(by, one.coder) }) {
+		return parley.Refuse(parley.NotPermitted, "another session of this folder waits for the answer")
+	}
+	return nil
+}
+
 // end cancels the forms that a choice includes. Of equal calls that are counted it ends one: a call that was allowed, or
 // else one that still waits. It reports whether a call was made with another input than the one that was allowed.
 func (h *holds) end(ctx context.Context, choice api.Hold) (other bool) {
 	other = h.compare(ctx, choice)
 	counted := false
-	for _, one := range h.covered(choice) {
-		if one.rule != "" {
-			h.forget(one)
-			continue
-		}
+	for _, one := range h.covered(ctx, choice) {
 		counts := choice.Counts(one.Hold)
 		if counts && counted {
 			continue
 		}
 		cancelled, allowed := h.withdraw(ctx, one.Hold, choice.Reason)
+		if allowed && one.Use != "" { // it is compared with what ran
+			continue
+		}
 		counted = (cancelled || allowed) && h.forget(one) && counts || counted
 	}
 	return other
-}
-
-// maxShown bounds the inputs in a message about a call, in bytes.
-const maxShown = 4000
-
-// compare reports whether a call that has ended was made with another input than the one that was allowed: hooks of others can
-// change it after Parley's has answered. The host is sent a message then.
-func (h *holds) compare(ctx context.Context, ended api.Hold) (other bool) {
-	one := h.ofUse(ended)
-	if one == nil || ended.Ran == "" {
-		return false
-	}
-	user := &toolUser{h.server, h.server.caller(ctx)}
-	var m view.Message
-	if one.rule == "" {
-		err := user.Call(ctx, "get_message", api.MessageRequest{Acting: ended.Acting, FormRef: api.RefTo(one.Form.String())}, &m)
-		if err != nil || m.Permission == nil || m.Outcome == nil || !m.Outcome.Allowed {
-			return false
-		}
-	}
-	h.forget(one) // the call has ended
-	wanted, words := one.rule, "By a rule of yours, which allowed it with another one."
-	if one.rule == "" {
-		input := cmp.Or(m.Outcome.EditedInput, m.Permission.Input)
-		wanted, words = api.InputDigest([]byte(input)), "Allowed was:\n"+parley.Cut(input, maxShown)
-	}
-	if wanted == ended.Ran {
-		return false
-	}
-	err := user.Call(ctx, "send", api.SendRequest{Acting: ended.Acting, Recipient: "@host", Post: parley.Post{
-		Header: parley.Header{Subject: "A call ran with another input than the one that was allowed", Priority: events.Urgent},
-		Text:   "It ran with:\n" + parley.Cut(ended.Input, maxShown) + "\n\n" + words + "\n\nA hook of others has changed it after the decision. parley doctor names the hooks that can.",
-		Plain:  true, Key: "ran-" + ended.Session + "-" + ended.Use,
-	}}, nil)
-	if err != nil {
-		h.server.monitor.Failed(ctx, "hold", err)
-	}
-	return true
-}
-
-// ofUse returns the hold of the very call that has ended, nil if its session has no ID for it or nobody was asked.
-func (h *holds) ofUse(ended api.Hold) *held {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	at := slices.IndexFunc(h.open, func(one *held) bool {
-		return ended.Use != "" && one.Use == ended.Use && one.As == ended.As && one.Session == ended.Session && one.Part == ended.Part
-	})
-	if at < 0 {
-		return nil
-	}
-	return h.open[at]
 }
 
 // withdrawTime bounds the cancellation of a form whose holder has gone.
@@ -238,7 +205,7 @@ func (h *holds) ask(w http.ResponseWriter, r *http.Request, a api.HeldAsk) {
 		return
 	}
 	if asked.Decided && asked.Allowed && a.Use != "" {
-		h.leave(h.add(&held{Hold: a.Hold, rule: api.InputDigest(a.Approval.Input)}))
+		h.leave(h.add(&held{Hold: a.Hold, coder: h.server.coders.caller(r.Context()).Coder(), rule: api.InputDigest(a.Approval.Input)}))
 	}
 	if asked.Form.IsZero() || asked.Outcome != nil {
 		h.server.respond(w, first.Bytes())
@@ -261,8 +228,10 @@ func (h *holds) asked(ctx context.Context, a api.HeldAsk) (asked view.Permitted,
 	case (a.Approval == nil) == (a.Question == nil):
 		return asked, parley.Refuse(parley.InvalidArgument, "either an approval or a question is asked")
 	case a.Approval != nil:
+		a.Approval.Origin = &events.Origin{Dialect: heldDialect}
 		err = user.Call(ctx, "approve", *a.Approval, &asked)
 	default:
+		a.Question.Origin = &events.Origin{Dialect: heldDialect}
 		err = user.Call(ctx, "form", *a.Question, &asked.Asked)
 	}
 	return asked, err
@@ -270,7 +239,7 @@ func (h *holds) asked(ctx context.Context, a api.HeldAsk) (asked view.Permitted,
 
 // hold responds with first and blocks until the client goes away, and cancels the form then. A node that stops leaves the form open.
 func (h *holds) hold(w http.ResponseWriter, r *http.Request, hold api.Hold, first []byte) {
-	one := h.add(&held{Hold: hold})
+	one := h.add(&held{Hold: hold, coder: h.server.coders.caller(r.Context()).Coder()})
 	endless(w)
 	if first != nil {
 		w.Header().Set("Content-Type", "application/json")
@@ -284,7 +253,7 @@ func (h *holds) hold(w http.ResponseWriter, r *http.Request, hold api.Hold, firs
 	last := h.leave(one)
 	if last && h.server.draining.Err() == nil {
 		_, allowed := h.withdraw(context.WithoutCancel(r.Context()), hold, hold.Reason)
-		if allowed && hold.Call != "" {
+		if allowed && (hold.Call != "" || hold.Use != "") {
 			return
 		}
 	}
@@ -304,12 +273,12 @@ func (h *holds) withdraw(ctx context.Context, hold api.Hold, why string) (cancel
 	defer cancel()
 	user := &toolUser{h.server, h.server.caller(ctx)}
 	form := api.RefTo(hold.Form.String())
-	end := func() error {
+	end := func(ctx context.Context) error {
 		return user.Call(ctx, "cancel_form", api.EndRequest{Acting: hold.Acting, FormRef: form, Reason: why}, nil)
 	}
-	err := end()
-	for parley.CodeOf(err) == parley.RateLimited && rests(ctx) { // many that are held at once may end at once
-		err = end()
+	err := end(ctx)
+	for parley.CodeOf(err) == parley.RateLimited && rests(ctx, withdrawAgain) { // many that are held at once may end at once
+		err = end(ctx)
 	}
 	cancelled = err == nil
 	if parley.CodeOf(err) == parley.AlreadyAnswered {
@@ -317,18 +286,19 @@ func (h *holds) withdraw(ctx context.Context, hold api.Hold, why string) (cancel
 		err = user.Call(ctx, "get_message", api.MessageRequest{Acting: hold.Acting, FormRef: form}, &m)
 		allowed = err == nil && m.Outcome != nil && m.Outcome.Allowed
 	}
-	if code := parley.CodeOf(err); code == parley.Internal || code == parley.RateLimited || code == parley.Timeout {
+	if passes(err) {
 		h.server.monitor.Failed(ctx, "hold", err)
+		h.abandon(abandoned{hold.Form, end})
 	}
 	return cancelled, allowed
 }
 
-// rests waits a moment, and reports whether ctx goes on.
-func rests(ctx context.Context) bool {
+// rests waits a while, and reports whether ctx goes on.
+func rests(ctx context.Context, pause time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false
-	case <-time.After(withdrawAgain):
+	case <-time.After(pause):
 		return true
 	}
 }

@@ -54,7 +54,7 @@ func (h *holdTest) send(ctx context.Context, method string, hold api.Hold) *http
 // hold holds a form until release is called, which waits for the node.
 func (h *holdTest) hold(hold api.Hold) (release func()) {
 	h.t.Helper()
-	before := len(h.s.holds.covered(api.Hold{Acting: api.Acting{As: "fae"}, Session: hold.Session, Whole: true}))
+	before := len(h.s.holds.covered(h.t.Context(), api.Hold{Acting: api.Acting{As: "fae"}, Session: hold.Session, Whole: true}))
 	ctx, cancel := context.WithCancel(h.t.Context())
 	done := make(chan struct{})
 	go func() { // ends with ctx
@@ -62,7 +62,7 @@ func (h *holdTest) hold(hold api.Hold) (release func()) {
 		h.send(ctx, http.MethodPost, hold)
 	}()
 	eventually.Holds(h.t, "the form is held", func() bool {
-		return len(h.s.holds.covered(api.Hold{Acting: api.Acting{As: "fae"}, Session: hold.Session, Whole: true})) > before
+		return len(h.s.holds.covered(h.t.Context(), api.Hold{Acting: api.Acting{As: "fae"}, Session: hold.Session, Whole: true})) > before
 	})
 	return func() { cancel(); <-done }
 }
@@ -257,7 +257,7 @@ func TestCallsThatRanOtherwiseAreTold(t *testing.T) {
 			release()
 		}
 		ended := hold
-		ended.Form, ended.Call, ended.Ran, ended.Input = capabilities.ID{}, "of what ran", api.InputDigest([]byte(test.ran)), test.ran
+		ended.Form, ended.Call, ended.Input = capabilities.ID{}, "of what ran", test.ran
 		w := h.send(t.Context(), http.MethodDelete, ended)
 		var got api.CallEnded
 		if w.Code != http.StatusNoContent && json.Unmarshal(w.Body.Bytes(), &got) != nil || got.Other != test.other {
@@ -275,19 +275,91 @@ func TestCallsThatRanOtherwiseAreTold(t *testing.T) {
 	}
 }
 
+// TestFalseReportsHideNothing reports calls that ran with another input, as a hook of others or a program of the agent may: before it that
+// they ran as allowed, that their turn has ended, more than once, and too often.
+func TestFalseReportsHideNothing(t *testing.T) {
+	t.Parallel()
+	node, s := openServer(t)
+	fae, err := node.Host().Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: "fae"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &holdTest{t, node, s, fae}
+	user := &toolUser{s, s.backend.Local()}
+	told := func() (texts []string) {
+		t.Helper()
+		var mail view.Inbox
+		if err := user.Call(t.Context(), "list_messages", api.ListMessagesRequest{}, &mail); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range mail.Messages {
+			if m.Priority == events.Urgent {
+				texts = append(texts, m.Text)
+			}
+		}
+		return texts
+	}
+	number := 0
+	allow := func() api.Hold {
+		t.Helper()
+		number++
+		hold := api.Hold{Form: h.ask("T"), Session: "a", Call: "1", Use: strconv.Itoa(number)}
+		release := h.hold(hold)
+		err := user.Call(t.Context(), "respond_form", api.RespondFormRequest{FormRef: api.RefTo(hold.Form.String()), Answer: parley.Answer{Values: map[string]capabilities.Value{"decision": capabilities.String("once")}}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		release()
+		hold.Form, hold.Call = capabilities.ID{}, "of what ran"
+		return hold
+	}
+	report := func(of api.Hold, input string) {
+		t.Helper()
+		of.Input = input
+		if w := h.send(t.Context(), http.MethodDelete, of); w.Code >= 400 {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+	}
+	hidden := allow()
+	report(hidden, `{}`)
+	report(api.Hold{Session: "a"}, "") // the end of the turn
+	report(api.Hold{Session: "a", Whole: true}, "")
+	if got := told(); len(got) != 0 {
+		t.Errorf("told of what ran as it was allowed: %q", got)
+	}
+	report(hidden, `{"a":1}`)
+	report(hidden, `{"a":2}`)
+	if got := told(); len(got) != 1 || !strings.Contains(got[0], `{"a":1}`) {
+		t.Errorf("after a false report it is told %q", got)
+	}
+	long := allow()
+	long.Cut = true
+	report(long, `{}`)
+	if got := told(); len(got) != 2 {
+		t.Errorf("of an input that no approval can have it is told %q", got)
+	}
+	for range maxRan {
+		report(allow(), `{"a":3}`)
+	}
+	const last = "No more such messages"
+	if got := told(); len(got) != maxRan || !strings.Contains(got[maxRan-1], last) || strings.Contains(got[maxRan-2], last) {
+		t.Errorf("told %d times: %q", len(got), got)
+	}
+}
+
 // TestCallsOfAGuestTakeNothingFromAnother has a guest make more calls than are kept until they end: another's is still known.
 func TestCallsOfAGuestTakeNothingFromAnother(t *testing.T) {
 	t.Parallel()
-	h := &holds{}
+	h := &holds{server: &Server{}}
 	call := func(as, use string) api.Hold { return api.Hold{Acting: api.Acting{As: as}, Session: "s", Use: use} }
 	h.leave(h.add(&held{Hold: call("fae", "1")}))
 	for i := range maxGone + 50 {
 		h.leave(h.add(&held{Hold: call("bob", strconv.Itoa(i))}))
 	}
-	if h.ofUse(call("fae", "1")) == nil {
+	if h.ofUse(t.Context(), call("fae", "1")) == nil {
 		t.Error("the call of another guest is forgotten")
 	}
-	if len(h.open) != maxGone+1 || h.ofUse(call("bob", "0")) != nil {
+	if len(h.open) != maxGone+1 || h.ofUse(t.Context(), call("bob", "0")) != nil {
 		t.Errorf("%d calls are kept", len(h.open))
 	}
 }

@@ -179,8 +179,8 @@ func TestMembersTravelFromTheClient(t *testing.T) {
 				return a, nil, nil, err
 			},
 			"Amend": func() (any, any, any, error) {
-				a := valueOf[client.Amendment]()
-				m, err := c.Amend(ctx, id, a)
+				a := valueOf[api.AmendFormRequest]()
+				m, err := api.AmendForm.Do(ctx, c, a)
 				return a, valueOf[view.Message](), m, err
 			},
 			"Await": func() (any, any, any, error) { o, err := c.Await(ctx, id); return nil, valueOf[view.Outcome](), o, err },
@@ -189,19 +189,18 @@ func TestMembersTravelFromTheClient(t *testing.T) {
 				return nil, valueOf[view.Message](), m, err
 			},
 			"GrantAnswer": func() (any, any, any, error) {
-				n := valueOf[client.NewRight]()
-				r, err := c.GrantAnswer(ctx, id, n)
+				n := valueOf[api.GrantAnswerRequest]()
+				r, err := api.GrantAnswer.Do(ctx, c, n)
 				return n, valueOf[view.AnswerRight](), r, err
 			},
 			"AnswerWith": func() (any, any, any, error) {
-				u := valueOf[client.RightUse]()
-				o, err := c.AnswerWith(ctx, "secret", u)
-				u.Texts = nil // they travel as a list
+				u := valueOf[api.AnswerWithRequest]()
+				o, err := api.AnswerWith.Do(ctx, c, u)
 				return u, valueOf[view.Outcome](), o, err
 			},
 			"Make": func() (any, any, any, error) {
-				a := valueOf[client.NewAgent]()
-				m, err := c.Make(ctx, a)
+				a := valueOf[api.MakeAgentRequest]()
+				m, err := api.MakeAgent.Do(ctx, c, a)
 				return a, valueOf[api.MakeAgentResponse](), m, err
 			},
 			"Prompt": func() (any, any, any, error) {
@@ -212,8 +211,8 @@ func TestMembersTravelFromTheClient(t *testing.T) {
 				return p, nil, nil, nil
 			},
 			"Describe": func() (any, any, any, error) {
-				d := valueOf[client.Description]()
-				return d, nil, nil, c.Describe(ctx, d)
+				d := valueOf[api.DescribeAgentRequest]()
+				return d, nil, nil, api.DescribeAgent.Run(ctx, c, d)
 			},
 		} {
 			sent, want, got, err := call()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -401,4 +402,35 @@ func TestAStopAnswersWhatIsUnderWayOnTheSocket(t *testing.T) {
 		t.Error(err)
 	}
 	<-closed
+}
+
+// TestWhoTakesNothingHoldsNobodyUp has one client leave its responses unread. Another on the same socket is answered.
+func TestWhoTakesNothingHoldsNobodyUp(t *testing.T) {
+	h := openTestServer(t)
+	h.guest("fae")
+	h.fillMailbox(60, 10_000)
+	idle := h.openSilent(t)
+	var calls string
+	for id := range uint64(4) {
+		calls += masked(0x82, string(mux.AppendClient(nil, mux.Frame{Kind: mux.Call, ID: id + 1, Operation: "list_messages", Body: jsonBody(`{"all":true}`)})))
+	}
+	if _, err := io.WriteString(idle, calls); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(client.Options{Socket: h.server.socketPath, Patience: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.ReadFull(idle, make([]byte, 64<<10)); err != nil { // more of it waits for the client
+		t.Fatal(err)
+	}
+	for range 20 {
+		if err := c.Call(t.Context(), "count_messages", api.CountMessagesRequest{}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := io.CopyN(io.Discard, idle, 512<<10); err != nil { // the rest comes once the client takes it
+		t.Error(err)
+	}
 }

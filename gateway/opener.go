@@ -333,7 +333,8 @@ func (c *coders) identify(r *http.Request) (*http.Request, error) {
 		return r, err
 	}
 	session := func() *actors.Agent { return c.server.coding.Agent(owner) }
-	return r.WithContext(as(r.Context(), c.server.backend.Below(owner.Agent, session))), nil
+	mayCancel := func(form capabilities.ID) error { return c.server.holds.mayCancel(owner, form) }
+	return r.WithContext(as(r.Context(), c.server.backend.Below(owner.Agent, session, mayCancel))), nil
 }
 
 // hold keeps the connection of a WebSocket until the caller calls release. A session of the host's ends when its process
@@ -352,6 +353,37 @@ func (c *coders) hold(r *http.Request) (release func()) {
 		defer c.mu.Unlock()
 		delete(c.long, o)
 	}
+}
+
+// caller returns whom the process acts for that makes a request.
+func (c *coders) caller(ctx context.Context) runtime.Owner {
+	o, ok := httpd.By(ctx).(*opener)
+	if !ok {
+		return runtime.Owner{}
+	}
+	owner, _ := o.owner(c.server.node.Programs().Launcher()) // identify has refused it if that cannot be known
+	return owner
+}
+
+// mayEnd reports whether a process may end what one below a coding agent waits for. A process below another agent may not, as long as
+// that one runs.
+func mayEnd(by runtime.Owner, coder runtime.Process) bool {
+	if by.Agent.IsZero() || coder.PID == 0 || coder == by.Coder() {
+		return true
+	}
+	now, err := runtime.ProcessOf(coder.PID)
+	return err != nil || now != coder
+}
+
+// guests returns the agents that coding agents act for, each once.
+func (c *coders) guests() (ids []capabilities.ID) {
+	l := c.server.node.Programs().Launcher()
+	for _, s := range l.Sessions() {
+		ids = append(ids, s.Agent)
+	}
+	ids = slices.AppendSeq(ids, maps.Values(l.Noted()))
+	slices.SortFunc(ids, capabilities.ID.Compare)
+	return slices.Compact(ids)
 }
 
 // held returns the connections of the host's WebSockets.

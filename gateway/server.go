@@ -187,6 +187,7 @@ func (s *Server) Address() string {
 func (s *Server) Serve() {
 	s.serving.Go(func() { s.backend.Watch(s.draining) })
 	s.serving.Go(func() { s.coding.Run(s.draining) })
+	s.serving.Go(func() { s.holds.run(s.draining) })
 	if s.service != nil { // first: a node that answers on its socket does so there
 		if err := s.service.Offer(); err != nil {
 			s.broken <- fmt.Errorf("offer the operations at %s: %w", s.service.Address(), err)

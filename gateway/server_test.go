@@ -61,7 +61,7 @@ func (h *testServer) open(change func(*Server)) {
 	}
 	server, err := Listen(node, Options{
 		Socket: filepath.Join(h.folder, "parley.sock"), Listen: cmp.Or(h.listen, "127.0.0.1:0"), Version: "test", Limits: h.limits, Log: slog.New(slog.DiscardHandler),
-		Pushes: filepath.Join(h.folder, "a2a-push"), PushNetwork: h.network, instead: h.instead,
+		Coders: filepath.Join(h.folder, "coders.json"), Pushes: filepath.Join(h.folder, "a2a-push"), PushNetwork: h.network, instead: h.instead,
 	})
 	if err != nil {
 		h.t.Fatal(err)

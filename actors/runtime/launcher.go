@@ -145,6 +145,14 @@ type Owner struct {
 	Session string          // the noted session that its environment names, if it is below none of them
 }
 
+// Coder returns the innermost of the noted processes; the zero Process if there is none.
+func (o Owner) Coder() Process {
+	if len(o.Noted) == 0 {
+		return Process{}
+	}
+	return o.Noted[0]
+}
+
 // Owner returns the owner of a process. What descends from a program belongs to it, and what is in its process group, its
 // session or its cgroup. What descends from a noted process is below it. So is what is in the group or the session of
 // such a process that still runs. The same holds for what names a noted process, or a noted session, in its environment.

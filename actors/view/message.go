@@ -284,7 +284,7 @@ type Votes struct {
 	Veto    bool    `json:"veto"`             // one denial settles the form
 	NoSelf  bool    `json:"noSelf,omitempty"` // agents of the asker's own host do not count
 	Cast    []Vote  `json:"cast,omitempty"`
-	Waiting []Party `json:"waiting,omitempty"` // whose votes are to come; to the asker, and to its host in the outcome of a vote
+	Waiting []Party `json:"waiting,omitempty"` // whose votes are to come; to the asker, and to its host once that has voted: in the outcome, and where the message alone is read
 	Own     OwnVote `json:"own,omitempty"`
 	VotedAs *Party  `json:"votedAs,omitempty"` // the agent as whom the caller has voted: a vote as the viewer counts beside it, and needs secondVote
 

@@ -58,11 +58,8 @@ func lsCommand(env *environment) *cobra.Command {
 		if all && len(statuses) == 0 {
 			statuses = agentStatuses()
 		}
-		agents, err := listAll(c.Context(), env, "fetch_agents",
-			func(at api.Paging) any {
-				return api.FetchAgentsRequest{Acting: env.acting(), Filter: view.AgentFilter{Labels: byKey, Statuses: statuses}, Paging: at}
-			},
-			func(r api.FetchAgentsResponse) ([]view.AgentStatus, api.Paged) { return r.Agents, r.Paged })
+		agents, err := api.All(c.Context(), env, api.FetchAgents, api.FetchAgentsRequest{Acting: env.acting(), Filter: view.AgentFilter{Labels: byKey, Statuses: statuses}},
+			func(r api.FetchAgentsResponse) []view.AgentStatus { return r.Agents })
 		if err != nil {
 			return err
 		}
@@ -287,8 +284,8 @@ func inspectCommand(env *environment) *cobra.Command {
 
 // fetchAgent returns the status of an agent. The node finds it by an ID, the beginning of one, a name or a title.
 func fetchAgent(env *environment, c *cobra.Command, which string) (view.AgentStatus, error) {
-	var got api.FetchAgentResponse
-	if err := env.call(c.Context(), "fetch_agent", api.AgentRequest{Acting: env.acting(), AgentID: which}, &got); err != nil {
+	got, err := api.FetchAgent.Do(c.Context(), env, api.AgentRequest{Acting: env.acting(), AgentID: which})
+	if err != nil {
 		return view.AgentStatus{}, err
 	}
 	switch {
@@ -347,7 +344,7 @@ func agentText(a listedAgent) string {
 }
 
 func interruptCommand(env *environment) *cobra.Command {
-	return agentCommand(env, "interrupt", "stop_agent", "End an agent's run and what it was asking", `Ends the run of an agent's program, and takes back what it was asking. It returns when the program has ended. What
+	return agentCommand(env, "interrupt", api.StopAgent, "End an agent's run and what it was asking", `Ends the run of an agent's program, and takes back what it was asking. It returns when the program has ended. What
 waits for the agent beyond that is run for next.`)
 }
 
@@ -370,17 +367,15 @@ func holdCommand(env *environment, verb string, hold bool, short, long string) *
 		Args:              exactly("AGENT"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			var got api.AgentResponse
-			if err := env.call(c.Context(), "hold_agent", api.HoldAgentRequest{Acting: env.acting(), AgentID: args[0], Hold: hold}, &got); err != nil {
-				return err
-			}
-			return env.print(got, got.AgentID.String)
+			return perform(c.Context(), env, api.HoldAgent, api.HoldAgentRequest{Acting: env.acting(), AgentID: args[0], Hold: hold}, agentID)
 		},
 	}
 }
 
+func agentID(r api.AgentResponse) string { return r.AgentID.String() }
+
 // agentCommand returns a command that changes one agent.
-func agentCommand(env *environment, verb, operation, short, long string) *cobra.Command {
+func agentCommand(env *environment, verb string, o api.Op[api.AgentRequest, api.AgentResponse], short, long string) *cobra.Command {
 	return &cobra.Command{
 		Use:               verb + " AGENT",
 		Short:             short,
@@ -389,11 +384,7 @@ func agentCommand(env *environment, verb, operation, short, long string) *cobra.
 		Args:              exactly("AGENT"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			var got api.AgentResponse
-			if err := env.call(c.Context(), operation, api.AgentRequest{Acting: env.acting(), AgentID: args[0]}, &got); err != nil {
-				return err
-			}
-			return env.print(got, got.AgentID.String)
+			return perform(c.Context(), env, o, api.AgentRequest{Acting: env.acting(), AgentID: args[0]}, agentID)
 		},
 	}
 }
@@ -414,12 +405,9 @@ standing rule decides (on-miss, as it is where nothing is said), none, they are 
 			return completeArguments(env, api.CompleteNames)(c, args, typed)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			var got api.AgentResponse
 			req := api.SetPolicyRequest{Acting: env.acting(), AgentID: args[0], Policy: args[1]}
-			if err := env.call(c.Context(), "set_policy", req, &got); err != nil {
-				return err
-			}
-			return env.print(got, func() string { return "policy of " + terminal.Quoted(args[0]) + ": " + args[1] })
+			return perform(c.Context(), env, api.SetPolicy, req,
+				func(got api.AgentResponse) string { return "policy of " + terminal.Quoted(args[0]) + ": " + args[1] })
 		},
 	}
 }

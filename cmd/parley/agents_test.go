@@ -30,7 +30,7 @@ var lists = map[string][]string{
 	"cmd/parley/message.go":        {"nameFunc"}, // two folders of one name are told apart by looking at all
 	"cmd/parley/watch/follow.go":   {"names"},    // as above, once
 	"gateway/backend/operation.go": {"handlers"},
-	"gateway/api/operation.go":     {"Operations"}, // the table
+	"gateway/api/operation.go":     {"", "Operations"}, // the name, and the table
 	"gateway/mcp/agents.go":        {"listAgents"},
 	"gateway/mcp/result.go":        {""}, // the operation of each tool
 	"gateway/edgetest/scenes.go":   {"agents"},
@@ -101,7 +101,9 @@ func listing(t *testing.T, path string) []string {
 			name = function.Name.Name
 		}
 		ast.Inspect(d, func(n ast.Node) bool {
-			if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && strings.Contains(text.Value, "fetch_agents") {
+			text, isText := n.(*ast.BasicLit)
+			typed, isTyped := n.(*ast.Ident)
+			if isText && strings.Contains(text.Value, "fetch_agents") || isTyped && typed.Name == "FetchAgents" {
 				found = append(found, name)
 			}
 			return true

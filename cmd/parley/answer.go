@@ -78,7 +78,7 @@ the asker has amended the form since.`,
 		if answer.Values == nil && answer.Texts == nil && env.interactive() {
 			return answerInPerson(c.Context(), env, answer, args[0])
 		}
-		return settleForm(c.Context(), env, "respond_form", answer, args[0])
+		return settleForm(c.Context(), env, api.RespondForm, answer, args[0])
 	}
 	return c
 }
@@ -89,8 +89,8 @@ func narrowAnswer(c *cobra.Command, env *environment, answer *api.RespondFormReq
 	if err != nil || f.IsFull() {
 		return err
 	}
-	var e view.Message
-	if err := env.call(c.Context(), "get_message", api.MessageRequest{Acting: answer.Acting, FormRef: answer.FormRef}, &e); err != nil {
+	e, err := api.GetMessage.Do(c.Context(), env, api.MessageRequest{Acting: answer.Acting, FormRef: answer.FormRef})
+	if err != nil {
 		return err
 	}
 	answer.Narrow = map[string]capabilities.Facet{}
@@ -110,8 +110,8 @@ func narrowAnswer(c *cobra.Command, env *environment, answer *api.RespondFormReq
 // addBareValues adds the values that stand behind a form's number to an answer. A form of one field takes them without
 // its name.
 func addBareValues(env *environment, c *cobra.Command, answer *api.RespondFormRequest, args []string) error {
-	var e view.Message
-	if err := env.call(c.Context(), "get_message", api.MessageRequest{Acting: answer.Acting, FormRef: answer.FormRef}, &e); err != nil {
+	e, err := api.GetMessage.Do(c.Context(), env, api.MessageRequest{Acting: answer.Acting, FormRef: answer.FormRef})
+	if err != nil {
 		return err
 	}
 	if e.Type == approvalType {
@@ -136,8 +136,8 @@ func addBareValues(env *environment, c *cobra.Command, answer *api.RespondFormRe
 // answerInPerson has the person at the terminal answer a form. A wrong answer is asked for again, with the former texts
 // as defaults.
 func answerInPerson(ctx context.Context, env *environment, answer api.RespondFormRequest, which string) error {
-	var e view.Message
-	if err := env.call(ctx, "get_message", api.MessageRequest{Acting: answer.Acting, FormRef: answer.FormRef}, &e); err != nil {
+	e, err := api.GetMessage.Do(ctx, env, api.MessageRequest{Acting: answer.Acting, FormRef: answer.FormRef})
+	if err != nil {
 		return err
 	}
 	for {
@@ -155,7 +155,7 @@ func answerInPerson(ctx context.Context, env *environment, answer api.RespondFor
 		if err != nil {
 			return err
 		}
-		err = settleForm(ctx, env, "respond_form", answer, which)
+		err = settleForm(ctx, env, api.RespondForm, answer, which)
 		if parley.CodeOf(err) != parley.InvalidAnswer || len(answer.Texts) == 0 {
 			return err
 		}
@@ -200,21 +200,19 @@ func parseValues(text []byte) (map[string]capabilities.Value, error) {
 }
 
 // settleForm performs an operation that ends a form, and prints the outcome.
-func settleForm(ctx context.Context, env *environment, operation string, req any, which string) error {
-	var o view.Outcome
-	if err := env.vote(ctx, operation, req, &o); err != nil {
+func settleForm[R any](ctx context.Context, env *environment, ends api.Op[R, view.Outcome], r R, which string) error {
+	o, err := vote(ctx, env, ends, r)
+	if err != nil {
 		return err
 	}
 	var asked view.Message
 	if o.Status == view.StatusVoted && !env.options.json {
-		ref := api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(o.Form.String())}
-		if err := env.call(ctx, "get_message", ref, &asked); err != nil {
-			asked = view.Message{} // such as for one who holds a right to answer alone
-		}
+		// It is empty for one who holds a right to answer alone.
+		asked, _ = api.GetMessage.Do(ctx, env, api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(o.Form.String())})
 	}
 	return env.print(o, func() string {
 		if o.Status == view.StatusAnswering {
-			return fmt.Sprintf("form %s: %s is kept, and goes to its home when that can be reached", terminal.Visible(which), settlement(operation))
+			return fmt.Sprintf("form %s: %s is kept, and goes to its home when that can be reached", terminal.Visible(which), settlement(string(ends)))
 		}
 		text := fmt.Sprintf("%s %s", o.Status, terminal.Visible(which))
 		if v := o.Votes; o.Status == view.StatusVoted && v != nil {
@@ -234,8 +232,7 @@ asker cannot be reached, the withdrawal is kept and sent when it can.`,
 		Args:              exactly("NUMBER"),
 		ValidArgsFunction: completeArguments(env, api.CompletePending),
 		RunE: func(c *cobra.Command, args []string) error {
-			var w api.Withdrawn
-			err := env.call(c.Context(), "withdraw_vote", api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])}, &w)
+			w, err := api.WithdrawVote.Do(c.Context(), env, api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])})
 			if err != nil {
 				return err
 			}
@@ -256,7 +253,7 @@ asker cannot be reached, the withdrawal is kept and sent when it can.`,
 // settlement returns a noun for the settlement that an operation makes.
 func settlement(operation string) string {
 	switch operation {
-	case "decline_form", "reject":
+	case string(api.DeclineForm), string(api.Reject):
 		return "the refusal"
 	}
 	return "the answer"
@@ -264,9 +261,11 @@ func settlement(operation string) string {
 
 func declineCommand(env *environment) *cobra.Command {
 	c := endCommand(env, ending{
-		use: "decline NUMBER [REASON]", short: "Decline a form or request", operation: "decline_form", of: api.CompletePending,
+		use: "decline NUMBER [REASON]", short: "Decline a form or request", of: api.CompletePending,
 		long:    "Says no to a form or request. The asker is told, with the reason.",
 		example: "  parley decline 1 'not today'",
+	}, func(ctx context.Context, form api.FormRef, reason, which string) error {
+		return settleForm(ctx, env, api.DeclineForm, api.DeclineRequest{Acting: env.acting(), FormRef: form, Reason: reason}, which)
 	})
 	c.Aliases = []string{"reject"}
 	return c
@@ -274,25 +273,25 @@ func declineCommand(env *environment) *cobra.Command {
 
 func cancelCommand(env *environment) *cobra.Command {
 	return endCommand(env, ending{
-		use: "cancel NUMBER-or-ID [REASON]", short: "Cancel a form or request", operation: "cancel_form", of: api.CompleteOpen,
+		use: "cancel NUMBER-or-ID [REASON]", short: "Cancel a form or request", of: api.CompleteOpen,
 		long:    "Takes back a form or request that the agent sent. Only who asked may cancel.",
 		example: "  parley cancel 0 'changed my mind' --as fae",
+	}, func(ctx context.Context, form api.FormRef, reason, which string) error {
+		return settleForm(ctx, env, api.CancelForm, api.EndRequest{Acting: env.acting(), FormRef: form, Reason: reason}, which)
 	})
 }
 
 // ending describes a command that ends a form without an answer.
-type ending struct{ use, short, long, example, operation, of string }
+type ending struct{ use, short, long, example, of string }
 
-func endCommand(env *environment, e ending) *cobra.Command {
+func endCommand(env *environment, e ending, end func(ctx context.Context, form api.FormRef, reason, which string) error) *cobra.Command {
 	subject := strings.Fields(e.use)[1]
 	return &cobra.Command{
 		Use: e.use, Short: e.short, Long: e.long, Example: e.example,
 		Args:              between(1, 2, subject, "[REASON]"),
 		ValidArgsFunction: completeArguments(env, e.of),
 		RunE: func(c *cobra.Command, args []string) error {
-			return settleForm(c.Context(), env, e.operation, api.EndRequest{
-				Acting: env.acting(), FormRef: api.RefTo(args[0]), Reason: strings.Join(args[1:], ""),
-			}, args[0])
+			return end(c.Context(), api.RefTo(args[0]), strings.Join(args[1:], ""), args[0])
 		},
 	}
 }
@@ -313,7 +312,7 @@ func resolveCommand(env *environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return settleForm(c.Context(), env, "resolve", api.ResolveRequest{
+		return settleForm(c.Context(), env, api.Resolve, api.ResolveRequest{
 			Acting: env.acting(), FormRef: api.RefTo(args[0]), Name: args[1], Narrow: narrow,
 		}, args[0])
 	}
@@ -329,9 +328,9 @@ func forwardCommand(env *environment) *cobra.Command {
 		Args:              exactly("NUMBER", "RECIPIENT"),
 		ValidArgsFunction: completeArguments(env, api.CompletePending, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := env.call(c.Context(), "forward_form", api.ForwardFormRequest{
+			err := api.ForwardForm.Run(c.Context(), env, api.ForwardFormRequest{
 				Acting: env.acting(), FormRef: api.RefTo(args[0]), Recipient: args[1],
-			}, nil)
+			})
 			if err != nil {
 				return err
 			}
@@ -365,22 +364,19 @@ the absence. --back ends it.`,
 	c.Flags().StringVar(&to, "to", "", "the `agent` that answers meanwhile")
 	c.Flags().BoolVar(&back, "back", false, "end the absence")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		operation, request := "list_stand_ins", any(api.StandInsRequest{Acting: env.acting()})
+		text := func(now view.StandIns) string { return awayText(now.Away, env.screen()) }
 		switch {
 		case back && (until.text != "" || from.text != "" || to != ""):
 			return usage(c, "--back goes alone")
 		case back:
-			operation, request = "set_away", api.SetAwayRequest{Acting: env.acting()}
+			return perform(c.Context(), env, api.SetAway, api.SetAwayRequest{Acting: env.acting()}, text)
 		case until.text != "":
-			operation, request = "set_away", api.SetAwayRequest{Acting: env.acting(), From: capabilities.At(from.at), Until: capabilities.At(until.at), To: to}
+			r := api.SetAwayRequest{Acting: env.acting(), From: capabilities.At(from.at), Until: capabilities.At(until.at), To: to}
+			return perform(c.Context(), env, api.SetAway, r, text)
 		case from.text != "" || to != "":
 			return usage(c, "until when? give --until")
 		}
-		var now view.StandIns
-		if err := env.call(c.Context(), operation, request, &now); err != nil {
-			return err
-		}
-		return env.print(now, func() string { return awayText(now.Away, env.screen()) })
+		return perform(c.Context(), env, api.ListStandIns, api.StandInsRequest{Acting: env.acting()}, text)
 	}
 	return c
 }
@@ -415,23 +411,16 @@ MEMBER, it lists the members, one a line.`,
 	}
 	c.Flags().BoolVar(&remove, "remove", false, "remove the member")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		operation, request := "list_stand_ins", any(api.StandInsRequest{Acting: env.acting()})
-		if len(args) > 0 {
-			operation, request = "set_member", api.SetMemberRequest{Acting: env.acting(), Agent: args[0], Remove: remove}
-		} else if remove {
+		members := func(now view.StandIns) string {
+			return idLines(now.Members, func(m view.Party) string { return terminal.Visible(cmp.Or(m.Name, m.ID.String())) })
+		}
+		switch {
+		case len(args) > 0:
+			return perform(c.Context(), env, api.SetMember, api.SetMemberRequest{Acting: env.acting(), Agent: args[0], Remove: remove}, members)
+		case remove:
 			return usage(c, "whom? give a MEMBER")
 		}
-		var now view.StandIns
-		if err := env.call(c.Context(), operation, request, &now); err != nil {
-			return err
-		}
-		return env.print(now, func() string {
-			var lines []string
-			for _, m := range now.Members {
-				lines = append(lines, terminal.Visible(cmp.Or(m.Name, m.ID.String())))
-			}
-			return strings.Join(lines, "\n")
-		})
+		return perform(c.Context(), env, api.ListStandIns, api.StandInsRequest{Acting: env.acting()}, members)
 	}
 	return c
 }

@@ -78,12 +78,11 @@ host's, and the one after which too few are left.`,
 		if err != nil {
 			return err
 		}
-		var asked view.Permitted
 		where, err := callFolder(asks.Folder)
 		if err != nil {
 			return err
 		}
-		err = askWithin(c.Context(), env, timeout, "approve", api.ApproveRequest{Acting: env.acting(), Approval: parley.Approval{
+		asked, err := askWithin(c.Context(), env, timeout, api.Approve, api.ApproveRequest{Acting: env.acting(), Approval: parley.Approval{
 			Tool:     args[0],
 			Input:    json.RawMessage(args[1]),
 			Folder:   where,
@@ -96,7 +95,7 @@ host's, and the one after which too few are left.`,
 			Escalate: steps,
 			Need:     votes.need,
 			Veto:     votes.veto(),
-		}}, &asked)
+		}})
 		switch {
 		case err != nil:
 			return err
@@ -176,11 +175,8 @@ func rulesListCommand(env *environment) *cobra.Command {
 
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			rules, err := listAll(c.Context(), env, "list_rules",
-				func(at api.Paging) any {
-					return api.ListRulesRequest{Acting: env.acting(), Agent: args[0], Paging: at}
-				},
-				func(r api.ListRulesResponse) ([]view.Rule, api.Paged) { return r.Rules, r.Paged })
+			rules, err := api.All(c.Context(), env, api.ListRules, api.ListRulesRequest{Acting: env.acting(), Agent: args[0]},
+				func(r api.ListRulesResponse) []view.Rule { return r.Rules })
 			if err != nil {
 				return err
 			}
@@ -268,8 +264,8 @@ those of the past: nobody decided them. A rule that says nothing against you in 
 				r.Rules = append(r.Rules, rule)
 			}
 		}
-		var t view.Trial
-		if err := env.call(c.Context(), "try_rules", r, &t); err != nil {
+		t, err := api.TryRules.Do(c.Context(), env, r)
+		if err != nil {
 			return err
 		}
 		env.noteNone(len(t.Rules), "no standing rules")
@@ -288,8 +284,8 @@ that covers a call of high risk. "parley agent rules make" makes one.`,
 		Args:              exactly("AGENT"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			var t view.Trial
-			if err := env.call(c.Context(), "propose_rules", api.ProposeRulesRequest{Acting: env.acting(), Agent: args[0]}, &t); err != nil {
+			t, err := api.ProposeRules.Do(c.Context(), env, api.ProposeRulesRequest{Acting: env.acting(), Agent: args[0]})
+			if err != nil {
 				return err
 			}
 			env.noteNone(len(t.Rules), "no rules follow from what was decided")
@@ -383,17 +379,14 @@ decided otherwise meanwhile.`,
 		if len(args) == 2 {
 			r.Agent, r.Proposal = args[0], args[1]
 		} else {
-			var m view.Message
-			if err := env.call(c.Context(), "get_message", api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])}, &m); err != nil {
+			m, err := api.GetMessage.Do(c.Context(), env, api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])})
+			if err != nil {
 				return err
 			}
 			r.Agent, r.Form = m.From.String(), m.MessageID
 		}
-		var made view.TriedRule
-		if err := env.call(c.Context(), "make_rule", r, &made); err != nil {
-			return err
-		}
-		return env.print(made, func() string { return "made: " + triedRule(made) + untilText(r.Until, env.screen()) })
+		return perform(c.Context(), env, api.MakeRule, r,
+			func(made view.TriedRule) string { return "made: " + triedRule(made) + untilText(r.Until, env.screen()) })
 	}
 	f := c.Flags()
 	f.StringVar(&offer, "rule", "", "the `ID` of a rule that the call offered (default: for that very call)")
@@ -415,7 +408,7 @@ func rulesRemoveCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return change(env, c, "remove_rule", api.RemoveRuleRequest{Acting: env.acting(), Agent: args[0], Rule: rule}, args[1], "removed "+terminal.Visible(args[1]))
+			return change(env, c, api.RemoveRule, api.RemoveRuleRequest{Acting: env.acting(), Agent: args[0], Rule: rule}, args[1], "removed "+terminal.Visible(args[1]))
 		},
 	}
 }
@@ -436,7 +429,7 @@ func rulesPauseCommand(env *environment, name, does string) *cobra.Command {
 				return err
 			}
 			r := api.PauseRuleRequest{Acting: env.acting(), Agent: args[0], Rule: rule, Resume: name == "resume"}
-			return change(env, c, "pause_rule", r, args[1], strings.ToLower(does)+"d "+terminal.Visible(args[1]))
+			return change(env, c, api.PauseRule, r, args[1], strings.ToLower(does)+"d "+terminal.Visible(args[1]))
 		},
 	}
 }
@@ -486,11 +479,7 @@ To hand a right on, make a narrower one: with --from, or with the secret alone (
 				return err
 			}
 		}
-		var made view.AnswerRight
-		if err := env.call(c.Context(), "grant_answer", r, &made); err != nil {
-			return err
-		}
-		return env.print(made, func() string { return made.Secret })
+		return perform(c.Context(), env, api.GrantAnswer, r, func(made view.AnswerRight) string { return made.Secret })
 	}
 	return c
 }
@@ -519,7 +508,7 @@ input. OUTCOME is deny, once, always or never for a call, and answer or decline 
 			}
 			r.Texts = append(r.Texts, t)
 		}
-		return settleForm(c.Context(), env, "answer_with", r, "by the right")
+		return settleForm(c.Context(), env, api.AnswerWith, r, "by the right")
 	}
 	return c
 }

@@ -60,7 +60,7 @@ func (p *past) Set(s string) error {
 }
 
 func archiveAgentCommand(env *environment) *cobra.Command {
-	return agentCommand(env, "archive", "archive_agent", "Archive an agent",
+	return agentCommand(env, "archive", api.ArchiveAgent, "Archive an agent",
 		"Archives an agent: ends its run, takes back what it asks, and gives it nothing more to work on. Its log stays.")
 }
 
@@ -146,16 +146,15 @@ func (o *archiveOptions) check(c *cobra.Command, args []string) error {
 
 // run performs a command on the journal's archive.
 func (o *archiveOptions) run(env *environment, c *cobra.Command, args []string) error {
-	operation, request := "list_archive", any(api.NodeRequest{Acting: env.acting()})
+	text := func(got view.Archive) string { return archiveText(got, o.before.text != "") }
 	switch {
 	case o.before.text != "":
-		operation = "archive_journal"
-		request = api.ArchiveJournalRequest{Acting: env.acting(), Before: capabilities.At(o.before.at), To: place(o.to)}
+		return perform(c.Context(), env, api.ArchiveJournal, api.ArchiveJournalRequest{Acting: env.acting(), Before: capabilities.At(o.before.at), To: place(o.to)}, text)
 	case o.move, o.fetch:
-		operation = "move_segments"
+		operation := api.MoveSegments
 		r := api.MoveSegmentsRequest{Acting: env.acting(), Place: place(o.to)}
 		if o.fetch {
-			operation, r.Place = "fetch_segments", place(o.from)
+			operation, r.Place = api.FetchSegments, place(o.from)
 		}
 		for _, a := range args {
 			n, err := strconv.ParseUint(a, 10, 64)
@@ -164,13 +163,9 @@ func (o *archiveOptions) run(env *environment, c *cobra.Command, args []string) 
 			}
 			r.Segments = append(r.Segments, n)
 		}
-		request = r
+		return perform(c.Context(), env, operation, r, text)
 	}
-	var got view.Archive
-	if err := env.call(c.Context(), operation, request, &got); err != nil {
-		return err
-	}
-	return env.print(got, func() string { return archiveText(got, o.before.text != "") })
+	return perform(c.Context(), env, api.ListArchive, api.NodeRequest{Acting: env.acting()}, text)
 }
 
 // place returns a place for the node, whose working directory is another.

@@ -13,7 +13,6 @@ import (
 	"unicode"
 
 	"parley"
-	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/events"
@@ -60,8 +59,8 @@ func storeAnswerFiles(ctx context.Context, env *environment, answer *api.Respond
 	if !slices.ContainsFunc(answer.Texts, func(t events.FieldText) bool { return strings.HasPrefix(t.Text, "@") }) {
 		return nil
 	}
-	var e view.Message
-	if err := env.call(ctx, "get_message", api.MessageRequest{Acting: answer.Acting, FormRef: answer.FormRef}, &e); err != nil {
+	e, err := api.GetMessage.Do(ctx, env, api.MessageRequest{Acting: answer.Acting, FormRef: answer.FormRef})
+	if err != nil {
 		return err
 	}
 	for i, t := range answer.Texts {
@@ -88,8 +87,8 @@ type saved struct {
 // saveFiles saves what a message carries into a folder, which it makes if there is none. A name is made safe, and one that is
 // taken gets a number: nothing is overwritten, and nothing is written outside the folder.
 func saveFiles(ctx context.Context, env *environment, number, folder string) error {
-	var e view.Message
-	if err := env.call(ctx, "get_message", api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(number)}, &e); err != nil {
+	e, err := api.GetMessage.Do(ctx, env, api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(number)})
+	if err != nil {
 		return err
 	}
 	files := e.Files

@@ -37,7 +37,7 @@ at the end of results, but not in a time of quiet.`,
 	notFromEnvironment(f, "quiet") // PARLEY_QUIET is the option of that name of all other commands
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		change := api.SetAttentionRequest{Acting: env.acting()}
-		operation, request := "get_attention", any(api.GetAttentionRequest{Acting: env.acting()})
+		changes := false
 		for name, set := range map[string]func(){
 			"all-sessions":  func() { change.AllSessions = &all },
 			"quiet":         func() { change.Quiet = &quiet },
@@ -46,17 +46,14 @@ at the end of results, but not in a time of quiet.`,
 		} {
 			if c.Flags().Changed(name) {
 				set()
-				operation = "set_attention"
+				changes = true
 			}
 		}
-		if operation == "set_attention" {
-			request = change
+		text := func(now view.Attention) string { return attentionText(now, env.screen()) }
+		if changes {
+			return perform(c.Context(), env, api.SetAttention, change, text)
 		}
-		var now view.Attention
-		if err := env.call(c.Context(), operation, request, &now); err != nil {
-			return err
-		}
-		return env.print(now, func() string { return attentionText(now, env.screen()) })
+		return perform(c.Context(), env, api.GetAttention, api.GetAttentionRequest{Acting: env.acting()}, text)
 	}
 	return c
 }

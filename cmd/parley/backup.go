@@ -38,8 +38,7 @@ it; where none runs, this program does. Damage is CORRUPT_LOG, with the first ba
 carry: one that has lost a piece is FILE_DAMAGED, by its digest.`,
 		Example: "  parley verify",
 		RunE: func(c *cobra.Command, _ []string) error {
-			var found api.VerifyResponse
-			err := env.call(c.Context(), "verify", api.NodeRequest{Acting: env.acting()}, &found)
+			found, err := api.Verify.Do(c.Context(), env, api.NodeRequest{Acting: env.acting()})
 			if parley.CodeOf(err) == parley.NotRunning {
 				found, err = verifyOffline(c.Context(), env)
 			}
@@ -90,7 +89,7 @@ func (env *environment) checkOutside(ctx context.Context, others ...stateFolder)
 		asked[folder] = true
 		of := *env
 		of.options.state = folder
-		err := of.call(ctx, "list_nodes", api.ListNodesRequest{Paging: api.Paging{Limit: 1}}, nil)
+		err := api.ListNodes.Run(ctx, &of, api.ListNodesRequest{Paging: api.Paging{Limit: 1}})
 		if parley.CodeOf(err) == parley.NotRunning {
 			err = gateway.CheckOutside(folder.coders())
 		}

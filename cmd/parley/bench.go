@@ -145,8 +145,8 @@ func keyOf(env *environment) func() (rune, error) {
 // demoPage opens the page of the demonstration's node, and returns its address.
 func demoPage(ctx context.Context, state string) (string, error) {
 	p := demoProgram(demo.Command{State: state})
-	var link api.OpenLinkResponse
-	if err := p.call(ctx, "open_link", api.OpenLinkRequest{}, &link); err != nil {
+	link, err := api.OpenLink.Do(ctx, p, api.OpenLinkRequest{})
+	if err != nil {
 		return "", err
 	}
 	return link.URL, nil

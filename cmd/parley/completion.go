@@ -61,8 +61,8 @@ func completionsOf(env *environment, c *cobra.Command, req api.CompleteRequest) 
 	}
 	defer cancel()
 	req.Acting = env.acting()
-	var found api.CompleteResponse
-	if err := env.call(ctx, "complete", req, &found); err != nil {
+	found, err := api.Complete.Do(ctx, env, req)
+	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	words := make([]cobra.Completion, 0, len(found.Candidates))

@@ -72,8 +72,7 @@ are given. Waiting clients go on waiting.`,
 		if err := s.checkAccess(c); err != nil {
 			return err
 		}
-		var was api.StatusResponse
-		err := env.call(c.Context(), "status", api.NodeRequest{}, &was)
+		was, err := api.Status.Do(c.Context(), env, api.NodeRequest{})
 		switch {
 		case err == nil && was.External && s.nats == "":
 			return usage(c, "the node's journal is in another NATS system: say which with --nats")
@@ -203,8 +202,7 @@ func stopNode(ctx context.Context, env *environment) (api.StopResponse, error) {
 	if disk != "" {
 		fmt.Fprintf(env.stderr, "parley%s; the node stops when the disk goes on\n", disk)
 	}
-	var stopped api.StopResponse
-	err = env.call(ctx, "stop", api.NodeRequest{}, &stopped)
+	stopped, err := api.Stop.Do(ctx, env, api.NodeRequest{})
 	if parley.CodeOf(err) == parley.NotRunning {
 		if locked && !isStandby(env, before) && untilFree(ctx, env, drainTime, disk) == nil {
 			return api.StopResponse{PID: before}, nil

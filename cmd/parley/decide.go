@@ -266,7 +266,7 @@ func findApproval(ctx context.Context, env *environment, word string) (w permiss
 	if notID != nil && !isNumber(word) {
 		return w, false, nil
 	}
-	err = env.call(ctx, "get_message", api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(word)}, &w.Message)
+	err = env.Call(ctx, string(api.GetMessage), api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(word)}, &w.Message)
 	switch {
 	case notID == nil && parley.CodeOf(err) == parley.NoSuchMessage:
 		return w, false, nil
@@ -385,8 +385,8 @@ func settleApproval(ctx context.Context, env *environment, which permission, how
 			req.Texts = append(req.Texts, t)
 		}
 	}
-	var o view.Outcome
-	if err := env.vote(ctx, "respond_form", req, &o); err != nil {
+	o, err := vote(ctx, env, api.RespondForm, req)
+	if err != nil {
 		return err
 	}
 	return printDecision(ctx, env, which, how, o)
@@ -414,8 +414,8 @@ func settleApprovals(ctx context.Context, env *environment, which []permission, 
 			}
 			req.Decisions = append(req.Decisions, d)
 		}
-		var got api.DecideManyResponse
-		if err := env.decideMany(ctx, req, &got); err != nil {
+		got, err := env.decideMany(ctx, req)
+		if err != nil {
 			return err
 		}
 		for i, d := range got.Results {
@@ -503,12 +503,12 @@ func fetchRule(ctx context.Context, env *environment, which permission, how deci
 	agent := which.From.String()
 	if how.until.text != "" && !mailbox.MayEnd(which.Fields) {
 		req := api.LimitRuleRequest{Acting: env.acting(), Agent: agent, Form: which.MessageID, Until: capabilities.At(how.until.at)}
-		if err := env.call(ctx, "limit_rule", req, nil); err != nil {
+		if err := api.LimitRule.Run(ctx, env, req); err != nil {
 			return nil, err
 		}
 	}
-	var got api.ListRulesResponse
-	if err := env.call(ctx, "list_rules", api.ListRulesRequest{Acting: env.acting(), Agent: agent}, &got); err != nil {
+	got, err := api.ListRules.Do(ctx, env, api.ListRulesRequest{Acting: env.acting(), Agent: agent})
+	if err != nil {
 		return nil, err
 	}
 	for _, r := range got.Rules {

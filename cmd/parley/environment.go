@@ -56,8 +56,8 @@ func (env *environment) clientOf(o client.Options) *client.Client {
 	return c
 }
 
-// call performs one operation.
-func (env *environment) call(ctx context.Context, operation string, req, resp any) error {
+// Call implements api.Client.
+func (env *environment) Call(ctx context.Context, operation string, req, resp any) error {
 	c := env.client()
 	defer c.Close()
 	defer env.noteDisk(ctx)()
@@ -86,36 +86,44 @@ func (env *environment) noteDisk(ctx context.Context) (end func()) {
 	}
 }
 
-// vote is call for an answer, which may be a second vote of the person as another agent. That is taken only where the agent was
-// named with --as, and is said.
-func (env *environment) vote(ctx context.Context, operation string, req, resp any) error {
-	err := env.call(ctx, operation, req, resp)
-	if err == nil || env.options.as == "" || parley.AsError(err).Fields[mailbox.SecondVote] == "" {
+// perform performs an operation, and prints its response: as a document, or its text.
+func perform[Req, Resp any](ctx context.Context, env *environment, o api.Op[Req, Resp], r Req, text func(Resp) string) error {
+	got, err := o.Do(ctx, env, r)
+	if err != nil {
 		return err
 	}
-	switch r := req.(type) {
-	case api.RespondFormRequest:
+	return env.print(got, func() string { return text(got) })
+}
+
+// vote settles a form, perhaps with a second vote of the person as another agent. That is taken only where the agent was named with
+// --as, and is said.
+func vote[R any](ctx context.Context, env *environment, o api.Op[R, view.Outcome], r R) (view.Outcome, error) {
+	got, err := o.Do(ctx, env, r)
+	if err == nil || env.options.as == "" || parley.AsError(err).Fields[mailbox.SecondVote] == "" {
+		return got, err
+	}
+	switch r := any(&r).(type) {
+	case *api.RespondFormRequest:
 		r.SecondVote = true
-		req = r
-	case api.EndRequest:
-		req = api.DeclineRequest{Acting: r.Acting, FormRef: r.FormRef, Reason: r.Reason, SecondVote: true}
+	case *api.DeclineRequest:
+		r.SecondVote = true
 	default:
-		return err
+		return got, err
 	}
 	fmt.Fprintln(env.stderr, "parley: note: "+terminal.Visible(parley.AsError(err).Message))
-	return env.call(ctx, operation, req, resp)
+	return o.Do(ctx, env, r)
 }
 
 // decideMany is vote for several decisions.
-func (env *environment) decideMany(ctx context.Context, req api.DecideManyRequest, resp *api.DecideManyResponse) error {
-	err := env.call(ctx, "decide_many", req, resp)
-	again := slices.IndexFunc(resp.Results, func(d api.Decided) bool { return d.Error != nil && d.Error.Fields[mailbox.SecondVote] != "" })
+func (env *environment) decideMany(ctx context.Context, r api.DecideManyRequest) (api.DecideManyResponse, error) {
+	got, err := api.DecideMany.Do(ctx, env, r)
+	again := slices.IndexFunc(got.Results, func(d api.Decided) bool { return d.Error != nil && d.Error.Fields[mailbox.SecondVote] != "" })
 	if err != nil || again < 0 || env.options.as == "" {
-		return err
+		return got, err
 	}
-	fmt.Fprintln(env.stderr, "parley: note: "+terminal.Visible(resp.Results[again].Error.Message))
-	req.SecondVote, *resp = true, api.DecideManyResponse{}
-	return env.call(ctx, "decide_many", req, resp)
+	fmt.Fprintln(env.stderr, "parley: note: "+terminal.Visible(got.Results[again].Error.Message))
+	r.SecondVote = true
+	return api.DecideMany.Do(ctx, env, r)
 }
 
 func (env *environment) acting() api.Acting { return api.Acting{As: env.options.as} }
@@ -203,24 +211,6 @@ func printList[T any](env *environment, items []T, none string, text func() stri
 		return nil
 	}
 	return env.print(items, text)
-}
-
-// listAll calls a listing page by page and returns the items of all pages. It never returns nil items.
-func listAll[R, T any](ctx context.Context, env *environment, operation string, request func(api.Paging) any, page func(R) ([]T, api.Paged)) ([]T, error) {
-	c := env.client()
-	defer c.Close()
-	all := []T{}
-	for at := (api.Paging{}); ; {
-		var got R
-		if err := c.Call(ctx, operation, request(at), &got); err != nil {
-			return nil, err
-		}
-		items, paged := page(got)
-		all = append(all, items...)
-		if at.After = paged.Next; at.After == "" {
-			return all, nil
-		}
-	}
 }
 
 // print prints a result: doc as one line of JSON, or its text.

@@ -151,7 +151,7 @@ func withFields(e *parley.Error) string {
 func (env *environment) notHost(ctx context.Context, err error) error {
 	_, wrong := errors.AsType[usageError](err)
 	if e, ok := errors.AsType[*parley.Error](err); ok && !wrong && env.options.as == "" {
-		refused := env.call(ctx, "locate", api.NameRequest{Acting: api.Acting{As: capabilities.NameHost}, Name: capabilities.NameSelf}, nil)
+		refused := api.Locate.Run(ctx, env, api.NameRequest{Acting: api.Acting{As: capabilities.NameHost}, Name: capabilities.NameSelf})
 		if parley.CodeOf(refused) == parley.NotPermitted {
 			return e.WithHint("%s", parley.AsError(refused).Hint)
 		}

@@ -102,8 +102,7 @@ as one host. The last answer is printed. One decline ends the form, or with --no
 		if err != nil {
 			return err
 		}
-		var asked view.Asked
-		err = askWithin(c.Context(), env, options.timeout, "form", api.FormRequest{Acting: env.acting(), Form: parley.Form{
+		asked, err := askWithin(c.Context(), env, options.timeout, api.Form, api.FormRequest{Acting: env.acting(), Form: parley.Form{
 			To:          args[0],
 			Description: args[1],
 			Title:       title,
@@ -117,7 +116,7 @@ as one host. The last answer is printed. One decline ends the form, or with --no
 			Need:        votes.need,
 			Veto:        votes.veto(),
 			NoSelf:      votes.noSelf,
-		}}, &asked)
+		}})
 		if err != nil {
 			return err
 		}
@@ -216,11 +215,8 @@ earlier question is refused. An approval is of one call, and cannot be amended.`
 		if r.Description == nil && r.Title == nil && r.Fields == nil {
 			return usage(c, "what is to change? give a DESCRIPTION, --title, --field or --fields")
 		}
-		var m view.Message
-		if err := env.call(c.Context(), "amend_form", r, &m); err != nil {
-			return err
-		}
-		return env.print(m, func() string { return fmt.Sprintf("form %d is at revision %d", m.Number, m.Revision) })
+		return perform(c.Context(), env, api.AmendForm, r,
+			func(m view.Message) string { return fmt.Sprintf("form %d is at revision %d", m.Number, m.Revision) })
 	}
 	return c
 }
@@ -239,15 +235,14 @@ names, or rejects it. Prints what was given.`,
 	}
 	options.flags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		var asked view.Asked
-		err := askWithin(c.Context(), env, options.timeout, "request", api.CapabilityRequest{Acting: env.acting(), Request: parley.Request{
+		asked, err := askWithin(c.Context(), env, options.timeout, api.RequestCapability, api.CapabilityRequest{Acting: env.acting(), Request: parley.Request{
 			To:        args[0],
 			Text:      args[1],
 			Name:      options.name,
 			Key:       options.key,
 			Deadline:  capabilities.At(options.deadline.at),
 			NoForward: options.noForward,
-		}}, &asked)
+		}})
 		if err != nil {
 			return err
 		}
@@ -281,9 +276,11 @@ acknowledged, dismissed, or worked on). It ends at once if the message has come 
 	c.Flags().StringVar(&until, "until", "", "wait for a `state` of a message: delivered, offered, shown or handled")
 	returnFlag(c, &returns)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		var m view.Message // without an answer the wait says what is wrong
-		if until != "" && env.call(c.Context(), "get_message", api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])}, &m) == nil {
-			env.noteAbsent(view.AbsentWords(m.Receipts, partyWords))
+		if until != "" {
+			m, err := api.GetMessage.Do(c.Context(), env, api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])})
+			if err == nil { // else the wait says what is wrong
+				env.noteAbsent(view.AbsentWords(m.Receipts, partyWords))
+			}
 		}
 		o, err := waitForForm(c.Context(), env, args[0], waiting{until: events.MessageState(until), timeout: time.Duration(timeout), returns: returns})
 		if err != nil {
@@ -329,17 +326,17 @@ const leastAccept = 2 * time.Second
 
 // askWithin calls an operation that asks. It gives up with TIMEOUT when the time of the whole wait has passed before the ask
 // was accepted; 0 is without limit.
-func askWithin(ctx context.Context, env *environment, timeout duration, operation string, req, resp any) error {
+func askWithin[Req, Resp any](ctx context.Context, env *environment, timeout duration, o api.Op[Req, Resp], r Req) (Resp, error) {
 	if timeout == 0 {
-		return env.call(ctx, operation, req, resp)
+		return o.Do(ctx, env, r)
 	}
 	within, cancel := context.WithTimeout(ctx, max(time.Duration(timeout), leastAccept))
 	defer cancel()
-	err := env.call(within, operation, req, resp)
+	asked, err := o.Do(within, env, r)
 	if err == nil || within.Err() == nil || ctx.Err() != nil {
-		return err
+		return asked, err
 	}
-	return parley.Refuse(parley.Timeout, "it was not accepted within %s%s", time.Duration(timeout), waitsForDisk(ctx, env)).
+	return asked, parley.Refuse(parley.Timeout, "it was not accepted within %s%s", time.Duration(timeout), waitsForDisk(ctx, env)).
 		WithHint("it may still be asked: parley inbox --all shows it then, and with --key it is not asked twice")
 }
 

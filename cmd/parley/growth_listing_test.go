@@ -47,7 +47,7 @@ func startNeighbours(t *testing.T, messages int) *neighbours {
 	c := onceClient(t, state)
 	eventually.Holds(t, "the node answers", func() bool { return c.Call(t.Context(), "status", api.NodeRequest{}, nil) == nil })
 	for _, name := range []string{"fae", "bob"} {
-		if _, err := c.Make(t.Context(), client.NewAgent{Kind: "guest", Name: name}); err != nil {
+		if _, err := api.MakeAgent.Do(t.Context(), c, api.MakeAgentRequest{Kind: "guest", Name: name}); err != nil {
 			t.Fatal(err)
 		}
 	}

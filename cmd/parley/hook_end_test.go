@@ -7,6 +7,8 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -160,4 +162,60 @@ func TestFormsAreHeldFromTheirFirstMoment(t *testing.T) {
 			eventually.Holds(t, "it is withdrawn", func() bool { return strings.Contains(line(), "cancelled") })
 		})
 	}
+}
+
+// TestSessionsEndNothingOfOthers has one session of a folder try to end what another waits for: by what its hooks report, under either
+// session's ID, and by hand. Then the other session ends it.
+func TestSessionsEndNothingOfOthers(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("processes are told apart on Linux")
+	}
+	state, home := nodeTest(t), t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(home, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	agent := func(line string) *exec.Cmd {
+		c := exec.CommandContext(t.Context(), "sh", "-c", "export CLAUDE_PID=$$; "+strings.ReplaceAll(line, "HOOK", "parley hook claude-code --wait-anyway --state "+state)+"; true")
+		c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GORACE=atexit_sleep_ms=0"}
+		return c
+	}
+	end := write("end.json", `{"session_id":"a","cwd":"/home/fae/app","hook_event_name":"SessionEnd","reason":"other"}`)
+	over := filepath.Join(home, "over")
+	first := agent("HOOK < " + write("ask.json", hookInput("PermissionRequest", "a", "make release")) + " > " + filepath.Join(home, "asked") + " & until [ -e " + over + " ]; do sleep 0.1; done; HOOK < " + end + "; wait")
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		write("over", "")
+		_ = first.Wait() // it may have been waited for
+	})
+	awaitCall(t, state, `"make release"`)
+	open := func() string {
+		out, _, _ := runTest(t.Context(), state, nil, "permit", "ls")
+		return out
+	}
+	out, errs, exit := runTest(t.Context(), state, nil, "permit", "ls", "--json")
+	var listed []struct {
+		Form string `json:"form"`
+	}
+	if err := json.Unmarshal([]byte(out), &listed); err != nil || exit != 0 || len(listed) != 1 {
+		t.Fatalf("%v: %s %s", err, out, errs)
+	}
+	second := agent("HOOK < " + write("ends.json", hookInput("PostToolUse", "b", "make other")) + "; HOOK < " + write("ran.json", hookInput("PostToolUse", "a", "make release")) + "; HOOK < " + end +
+		"; parley cancel " + listed[0].Form + " 'it is not wanted' --state " + state)
+	said, err := second.CombinedOutput()
+	if err != nil || !strings.Contains(string(said), "NOT_PERMITTED: another session of this folder waits for the answer") {
+		t.Errorf("another session reads %v, %s", err, said)
+	}
+	if !strings.Contains(open(), "make release") {
+		t.Error("another session has ended it")
+	}
+	write("over", "")
+	eventually.Holds(t, "its own session ends it", func() bool { return !strings.Contains(open(), "make release") })
 }

@@ -65,8 +65,8 @@ func (o leaseOptions) ask(ctx context.Context, env *environment, patterns []stri
 	if o.wait {
 		r.WaitMs = time.Duration(o.timeout).Milliseconds()
 	}
-	var l view.Lease
-	if err := env.call(ctx, "lease", r, &l); err != nil {
+	l, err := api.Lease.Do(ctx, env, r)
+	if err != nil {
 		return err
 	}
 	if l.State == view.LeaseWaiting {
@@ -75,7 +75,7 @@ func (o leaseOptions) ask(ctx context.Context, env *environment, patterns []stri
 		if l, err = awaitLease(ctx, env, number); err != nil {
 			given, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxWait)
 			defer cancel()
-			return errors.Join(err, env.call(given, "release_lease", api.ReleaseLeaseRequest{Acting: env.acting(), Lease: number}, nil))
+			return errors.Join(err, api.ReleaseLease.Run(given, env, api.ReleaseLeaseRequest{Acting: env.acting(), Lease: number}))
 		}
 		if l.State == view.LeaseEnded {
 			return parley.Refuse(parley.Timeout, "lease %d was not held in time", number).WithHint("parley lease ls shows who has it")
@@ -90,8 +90,7 @@ func (o leaseOptions) ask(ctx context.Context, env *environment, patterns []stri
 func awaitLease(ctx context.Context, env *environment, number uint64) (view.Lease, error) {
 	wait := maxWait.Milliseconds()
 	for {
-		var l view.Lease
-		err := env.call(ctx, "await_lease", api.AwaitLeaseRequest{Acting: env.acting(), Lease: number, WaitMs: &wait}, &l)
+		l, err := api.AwaitLease.Do(ctx, env, api.AwaitLeaseRequest{Acting: env.acting(), Lease: number, WaitMs: &wait})
 		if err != nil || l.State != view.LeaseWaiting {
 			return l, err
 		}
@@ -104,8 +103,8 @@ func listLeasesCommand(env *environment) *cobra.Command {
 		Short:   "List leases: all of them for the host, and those that concern an agent for it",
 		Example: "  parley lease ls\n  parley lease ls --as builder",
 		RunE: func(c *cobra.Command, _ []string) error {
-			var all view.Leases
-			if err := env.call(c.Context(), "list_leases", api.ListLeasesRequest{Acting: env.acting()}, &all); err != nil {
+			all, err := api.ListLeases.Do(c.Context(), env, api.ListLeasesRequest{Acting: env.acting()})
+			if err != nil {
 				return err
 			}
 			env.noteNone(len(all.Leases), "nothing is leased")
@@ -178,11 +177,7 @@ func renewLeaseCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var l view.Lease
-			if err := env.call(c.Context(), "renew_lease", api.RenewLeaseRequest{Acting: env.acting(), Lease: n, TTLMs: time.Duration(ttl).Milliseconds()}, &l); err != nil {
-				return err
-			}
-			return env.print(l, func() string {
+			return perform(c.Context(), env, api.RenewLease, api.RenewLeaseRequest{Acting: env.acting(), Lease: n, TTLMs: time.Duration(ttl).Milliseconds()}, func(l view.Lease) string {
 				return fmt.Sprintf("lease %d is held until %s", n, env.screen().Moment(l.Until.Std(), l.Until.String()))
 			})
 		},
@@ -203,7 +198,7 @@ func endLeaseCommand(env *environment, verb, short, done string) *cobra.Command 
 			if err != nil {
 				return err
 			}
-			if err := env.call(c.Context(), "release_lease", api.ReleaseLeaseRequest{Acting: env.acting(), Lease: n}, nil); err != nil {
+			if err := api.ReleaseLease.Run(c.Context(), env, api.ReleaseLeaseRequest{Acting: env.acting(), Lease: n}); err != nil {
 				return err
 			}
 			return env.print(map[string]uint64{done: n}, func() string { return fmt.Sprintf("lease %d is %s", n, done) })

@@ -180,8 +180,7 @@ func (s *shownOutput) rest(ctx context.Context, agent string) error {
 }
 
 func readOutput(ctx context.Context, client *client.Client, req api.ReadOutputRequest) (api.ReadOutputResponse, error) {
-	var page api.ReadOutputResponse
-	err := client.Call(ctx, "read_output", req, &page)
+	page, err := api.ReadOutput.Do(ctx, client, req)
 	return page, err
 }
 
@@ -288,7 +287,7 @@ elsewhere are named, and left out.`,
 		wait := int64(0) // in ms, at the end of the log
 		for after, first := uint64(0), true; ; first = false {
 			var page logPage
-			if err := client.Call(c.Context(), "read_log", api.ReadLogRequest{Acting: as, After: after, Journal: !archive, WaitMs: wait}, &page); err != nil {
+			if err := client.Call(c.Context(), string(api.ReadLog), api.ReadLogRequest{Acting: as, After: after, Journal: !archive, WaitMs: wait}, &page); err != nil {
 				return followed(c.Context(), follow, err)
 			}
 			if first && !archive && page.Archived > 0 {

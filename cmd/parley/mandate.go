@@ -144,11 +144,8 @@ func fetchMandate(ctx context.Context, env *environment, which permission) (*vie
 }
 
 func listMandates(ctx context.Context, env *environment, agent string, ended bool) ([]view.Mandate, error) {
-	return listAll(ctx, env, "list_mandates",
-		func(at api.Paging) any {
-			return api.ListMandatesRequest{Acting: env.acting(), Agent: agent, All: ended, Paging: at}
-		},
-		func(r api.ListMandatesResponse) ([]view.Mandate, api.Paged) { return r.Mandates, r.Paged })
+	return api.All(ctx, env, api.ListMandates, api.ListMandatesRequest{Acting: env.acting(), Agent: agent, All: ended},
+		func(r api.ListMandatesResponse) []view.Mandate { return r.Mandates })
 }
 
 func mandateCommand(env *environment) *cobra.Command {
@@ -206,11 +203,7 @@ func mandateShowCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var got api.GetMandateResponse
-			if err := env.call(c.Context(), "get_mandate", api.MandateRequest{Acting: env.acting(), Agent: args[0], Mandate: id}, &got); err != nil {
-				return err
-			}
-			return env.print(got, func() string {
+			return perform(c.Context(), env, api.GetMandate, api.MandateRequest{Acting: env.acting(), Agent: args[0], Mandate: id}, func(got api.GetMandateResponse) string {
 				text := mandateText(&got.Mandate, env.screen())
 				for _, call := range got.Covered {
 					text += "\n   " + env.screen().Moment(call.At.Std(), call.At.String()) + "  " + terminal.Visible(call.Tool) + " " + terminal.Visible(string(call.Input))
@@ -233,7 +226,7 @@ func mandateEndCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return change(env, c, "end_mandate", api.MandateRequest{Acting: env.acting(), Agent: args[0], Mandate: id}, args[1], "ended "+terminal.Visible(args[1]))
+			return change(env, c, api.EndMandate, api.MandateRequest{Acting: env.acting(), Agent: args[0], Mandate: id}, args[1], "ended "+terminal.Visible(args[1]))
 		},
 	}
 }

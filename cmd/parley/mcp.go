@@ -40,7 +40,7 @@ Over HTTP a node offers the same at /mcp, for who shows the agent's token.`,
 		log := slog.New(slog.NewTextHandler(env.stderr, nil))
 		// An unknown agent fails here, where its user looks, and not at the first call of a model. But a coding agent starts its
 		// servers once: one that ends because the node restarts at that moment would be missing for the whole session.
-		if err := user.Call(c.Context(), "list_names", api.ListNamesRequest{}, nil); err != nil {
+		if err := api.ListNames.Run(c.Context(), user, api.ListNamesRequest{}); err != nil {
 			if coder == "" || parley.CodeOf(err) != parley.NotRunning && parley.CodeOf(err) != parley.Timeout {
 				return err
 			}
@@ -73,7 +73,7 @@ command: /inbox, /answer, /resolve, /decline, /send.`,
 			node := env.clientOf(client.Options{As: env.options.as, Patience: -1})
 			defer node.Close()
 			// An unknown agent fails here, where its user looks.
-			if err := node.Call(c.Context(), "locate", api.NameRequest{Name: "@self"}, nil); err != nil {
+			if err := api.Locate.Run(c.Context(), node, api.NameRequest{Name: "@self"}); err != nil {
 				return err
 			}
 			o := editor.Options{Node: node, Version: version(), Log: slog.New(slog.NewTextHandler(env.stderr, nil))}
@@ -197,8 +197,8 @@ func (u *toolUser) Link(ctx context.Context, form string) string {
 	if err != nil {
 		return ""
 	}
-	var at api.StatusResponse
-	if err := u.env.call(ctx, "status", api.NodeRequest{}, &at); err != nil || at.Listen == api.Off {
+	at, err := api.Status.Do(ctx, u.env, api.NodeRequest{})
+	if err != nil || at.Listen == api.Off {
 		return ""
 	}
 	scheme := "http"

@@ -64,9 +64,9 @@ func sendsMessage(env *environment, c *cobra.Command, send func(ctx context.Cont
 }
 
 // sendNow sends a message, and prints its ID.
-func (env *environment) sendNow(ctx context.Context, operation string, request any, whom string) error {
-	var sent view.Sent
-	if err := env.call(ctx, operation, request, &sent); err != nil {
+func sendNow[R any](ctx context.Context, env *environment, o api.Op[R, view.Sent], r R, whom string) error {
+	sent, err := o.Do(ctx, env, r)
+	if err != nil {
 		return err
 	}
 	env.noteUnreachable(sent.Unreachable, whom)
@@ -120,7 +120,7 @@ missed is sent once. "parley schedule ls" lists what is to come.`,
 		if len(to) > 1 {
 			whom = "one of the recipients"
 		}
-		return env.sendNow(ctx, "send", api.SendRequest{Acting: env.acting(), Recipient: to[0], Recipients: to[1:], Post: p}, whom)
+		return sendNow(ctx, env, api.Send, api.SendRequest{Acting: env.acting(), Recipient: to[0], Recipients: to[1:], Post: p}, whom)
 	})
 }
 
@@ -150,7 +150,7 @@ recipients too, as far as the agent can reach them; it says whom not. The text i
 	}
 	c.Flags().BoolVar(&all, "all", false, "to the other recipients of the message too")
 	return sendsMessage(env, c, func(ctx context.Context, to []string, p parley.Post) error {
-		return env.sendNow(ctx, "reply", api.ReplyRequest{Acting: env.acting(), FormRef: api.RefTo(to[0]), All: all, Post: p}, "whoever sent "+terminal.Visible(to[0]))
+		return sendNow(ctx, env, api.Reply, api.ReplyRequest{Acting: env.acting(), FormRef: api.RefTo(to[0]), All: all, Post: p}, "whoever sent "+terminal.Visible(to[0]))
 	})
 }
 
@@ -175,9 +175,9 @@ func adoptCommand(env *environment) *cobra.Command {
 				return usage(c, "the NAME is empty")
 			}
 		}
-		err := env.call(c.Context(), "adopt", api.AdoptRequest{
+		err := api.Adopt.Run(c.Context(), env, api.AdoptRequest{
 			Acting: env.acting(), FormRef: api.RefTo(args[0]), Edge: args[1], Name: name,
-		}, nil)
+		})
 		if err != nil {
 			return err
 		}
@@ -200,7 +200,7 @@ comes back as new when that time has passed, once.`,
 		Args:              exactly("NUMBER"),
 		ValidArgsFunction: completeArguments(env, api.CompleteMessages),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := env.call(c.Context(), "acknowledge", api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])}, nil); err != nil {
+			if err := api.Acknowledge.Run(c.Context(), env, api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])}); err != nil {
 				return err
 			}
 			return env.print(map[string]string{"acknowledged": args[0]}, func() string { return "acknowledged " + terminal.Visible(args[0]) })
@@ -270,8 +270,8 @@ func moveMessages(ctx context.Context, env *environment, r api.MoveMessagesReque
 		for _, w := range some {
 			r.Messages = append(r.Messages, api.RefTo(w))
 		}
-		var got api.MoveMessagesResponse
-		if err := env.call(ctx, "move_messages", r, &got); err != nil {
+		got, err := api.MoveMessages.Do(ctx, env, r)
+		if err != nil {
 			return errors.Join(append(failed, err)...)
 		}
 		for _, u := range got.Refused {
@@ -402,7 +402,7 @@ options pick.`,
 			r.Thread = api.RefTo(thread)
 		}
 		var found client.Found
-		if err := env.call(c.Context(), "search", r, &found); err != nil {
+		if err := env.Call(c.Context(), string(api.Search), r, &found); err != nil {
 			return err
 		}
 		if env.options.json {
@@ -521,13 +521,12 @@ func printMessages(ctx context.Context, env *environment, messages []client.Mess
 
 // nameFunc returns the names of agents as a person reads them.
 func (env *environment) nameFunc(ctx context.Context) (show.NameFunc, error) {
-	var self api.LocateResponse
-	if err := env.call(ctx, "locate", api.NameRequest{Acting: env.acting(), Name: "@self"}, &self); err != nil {
+	self, err := api.Locate.Do(ctx, env, api.NameRequest{Acting: env.acting(), Name: "@self"})
+	if err != nil {
 		return nil, err
 	}
-	agents, err := listAll(ctx, env, "fetch_agents",
-		func(at api.Paging) any { return api.FetchAgentsRequest{Acting: env.acting(), Paging: at} },
-		func(r api.FetchAgentsResponse) ([]view.AgentStatus, api.Paged) { return r.Agents, r.Paged })
+	agents, err := api.All(ctx, env, api.FetchAgents, api.FetchAgentsRequest{Acting: env.acting()},
+		func(r api.FetchAgentsResponse) []view.AgentStatus { return r.Agents })
 	if err != nil {
 		return nil, err
 	}
@@ -562,7 +561,7 @@ func printMessage(env *environment, m client.Message) error {
 // showMessage prints a message in full.
 func showMessage(ctx context.Context, env *environment, number string) error {
 	var raw json.RawMessage
-	if err := env.call(ctx, "get_message", api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(number)}, &raw); err != nil {
+	if err := env.Call(ctx, string(api.GetMessage), api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(number)}, &raw); err != nil {
 		return err
 	}
 	var w permission
@@ -576,7 +575,7 @@ func showMessage(ctx context.Context, env *environment, number string) error {
 		return show.Whole(w.Message, env.screen())
 	})
 	if err == nil && w.Unread && env.screen().Width > 0 { // a person has read it, not a script
-		_ = env.call(ctx, "mark_read", api.MarkReadRequest{Acting: env.acting(), Numbers: []uint64{w.Number}}, nil) // it stays unread then
+		_ = api.MarkRead.Run(ctx, env, api.MarkReadRequest{Acting: env.acting(), Numbers: []uint64{w.Number}}) // it stays unread then
 	}
 	return err
 }
@@ -604,7 +603,7 @@ What arrives is shown at once. While the node is away it says so, and goes on wh
 			}
 			node := env.clientOf(client.Options{As: env.options.as, Patience: -1})
 			defer node.Close()
-			if err := node.Call(c.Context(), "locate", api.NameRequest{Name: "@self"}, nil); err != nil {
+			if err := api.Locate.Run(c.Context(), node, api.NameRequest{Name: "@self"}); err != nil {
 				return err
 			}
 			return watch.Run(c.Context(), watch.Options{Node: node, As: cmp.Or(env.options.as, "HOST"), In: env.stdin, Out: env.stdout, Screen: env.screen()})

@@ -42,10 +42,9 @@ func makeCommand(env *environment, kind events.AgentKind) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var made api.MakeAgentResponse
-		err = env.call(c.Context(), "make_agent", api.MakeAgentRequest{
+		made, err := api.MakeAgent.Do(c.Context(), env, api.MakeAgentRequest{
 			Acting: env.acting(), Kind: kind, Name: args[0], Title: title, Labels: byKey,
-		}, &made)
+		})
 		if err != nil {
 			return err
 		}
@@ -109,12 +108,10 @@ the beginning of one, a name or a title; only the node's host lists the names of
 
 // listNames returns the names of an agent below a path, and those of them that were revoked.
 func listNames(c *cobra.Command, env *environment, as api.Acting, path string) (held, revoked []string, err error) {
-	held, err = listAll(c.Context(), env, "list_names",
-		func(at api.Paging) any { return api.ListNamesRequest{Acting: as, Path: path, Paging: at} },
-		func(r api.ListNamesResponse) ([]string, api.Paged) {
-			revoked = append(revoked, r.Revoked...)
-			return r.Names, r.Paged
-		})
+	held, err = api.All(c.Context(), env, api.ListNames, api.ListNamesRequest{Acting: as, Path: path}, func(r api.ListNamesResponse) []string {
+		revoked = append(revoked, r.Revoked...)
+		return r.Names
+	})
 	return held, revoked, err
 }
 
@@ -155,8 +152,7 @@ overwritten.`,
 		if folder != "" {
 			return saveFiles(c.Context(), env, args[0], folder)
 		}
-		var found api.LookupResponse
-		err := env.call(c.Context(), "lookup", api.LookupRequest{Acting: env.acting(), Name: args[0], Reveal: reveal}, &found)
+		found, err := api.Lookup.Do(c.Context(), env, api.LookupRequest{Acting: env.acting(), Name: args[0], Reveal: reveal})
 		if err == nil {
 			return env.print(found.Value, func() string { return shownValue(found.Value) })
 		}
@@ -189,11 +185,8 @@ right to use it.`,
 		Args:              exactly("NAME"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			var found api.LocateResponse
-			if err := env.call(c.Context(), "locate", api.NameRequest{Acting: env.acting(), Name: args[0]}, &found); err != nil {
-				return err
-			}
-			return env.print(found, func() string { return terminal.Visible(found.Locator) })
+			return perform(c.Context(), env, api.Locate, api.NameRequest{Acting: env.acting(), Name: args[0]},
+				func(found api.LocateResponse) string { return terminal.Visible(found.Locator) })
 		},
 	}
 }
@@ -221,7 +214,7 @@ Use - to read the document from standard input.`,
 			if err != nil {
 				return err
 			}
-			return change(env, c, "store_name", api.StoreNameRequest{Acting: env.acting(), Name: args[0], Value: value}, args[0], "stored "+terminal.Quoted(args[0]))
+			return change(env, c, api.StoreName, api.StoreNameRequest{Acting: env.acting(), Name: args[0], Value: value}, args[0], "stored "+terminal.Quoted(args[0]))
 		},
 	}
 }
@@ -236,7 +229,7 @@ func renameCommand(env *environment) *cobra.Command {
 		Args:              exactly("OLD", "NEW"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			return change(env, c, "rename_name", api.RenameNameRequest{Acting: env.acting(), Old: args[0], New: args[1], Force: force}, args[1],
+			return change(env, c, api.RenameName, api.RenameNameRequest{Acting: env.acting(), Old: args[0], New: args[1], Force: force}, args[1],
 				"renamed "+terminal.Quoted(args[0])+" to "+terminal.Quoted(args[1]))
 		},
 	}
@@ -253,7 +246,7 @@ func removeCommand(env *environment) *cobra.Command {
 		Args:              exactly("NAME"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			return change(env, c, "remove_name", api.NameRequest{Acting: env.acting(), Name: args[0]}, args[0], "removed "+terminal.Quoted(args[0]))
+			return change(env, c, api.RemoveName, api.NameRequest{Acting: env.acting(), Name: args[0]}, args[0], "removed "+terminal.Quoted(args[0]))
 		},
 	}
 }
@@ -282,7 +275,7 @@ given on from there can do no more than that.`,
 		if err != nil {
 			return err
 		}
-		return change(env, c, "copy_name", api.CopyNameRequest{
+		return change(env, c, api.CopyName, api.CopyNameRequest{
 			Acting: env.acting(), Old: args[0], New: args[1], Facet: capabilities.Mode(facet), Narrow: narrow,
 		}, args[1], "copied "+terminal.Quoted(args[0])+" to "+terminal.Quoted(args[1]))
 	}
@@ -290,8 +283,8 @@ given on from there can do no more than that.`,
 }
 
 // change performs an operation that changes the value under a name, and prints what was done.
-func change(env *environment, c *cobra.Command, operation string, req any, name, done string) error {
-	if err := env.call(c.Context(), operation, req, nil); err != nil {
+func change[R any](env *environment, c *cobra.Command, o api.Op[R, api.Done], r R, name, done string) error {
+	if err := o.Run(c.Context(), env, r); err != nil {
 		return err
 	}
 	return env.print(map[string]string{"name": name}, func() string { return done })
@@ -309,9 +302,8 @@ func grantsCommand(env *environment) *cobra.Command {
 		Long:    "Lists what the agent gave to others and by which name, oldest first. Each grant can be revoked.",
 		Example: "  parley grants\n  parley grants --json",
 		RunE: func(c *cobra.Command, _ []string) error {
-			given, err := listAll(c.Context(), env, "list_grants",
-				func(at api.Paging) any { return api.ListGrantsRequest{Acting: env.acting(), Paging: at} },
-				func(r api.ListGrantsResponse) ([]view.Granted, api.Paged) { return r.Grants, r.Paged })
+			given, err := api.All(c.Context(), env, api.ListGrants, api.ListGrantsRequest{Acting: env.acting()},
+				func(r api.ListGrantsResponse) []view.Granted { return r.Grants })
 			if err != nil {
 				return err
 			}
@@ -371,7 +363,7 @@ that can be reached. "parley grants" lists them.`,
 			if id, err := env.listedIDOf(c.Context(), args[0]); err == nil {
 				args[0] = id.String()
 			}
-			err := env.call(c.Context(), "revoke", api.RevokeRequest{Acting: env.acting(), Grant: args[0]}, nil)
+			err := api.Revoke.Run(c.Context(), env, api.RevokeRequest{Acting: env.acting(), Grant: args[0]})
 			if err != nil {
 				return err
 			}

@@ -23,9 +23,8 @@ another told of it; whether it can be reached now; and how much mail waits for t
 is sent when it can.`,
 		Example: "  parley node ls\n  parley node ls --json",
 		RunE: func(c *cobra.Command, _ []string) error {
-			known, err := listAll(c.Context(), env, "list_nodes",
-				func(at api.Paging) any { return api.ListNodesRequest{Acting: env.acting(), Paging: at} },
-				func(r api.ListNodesResponse) ([]view.Peer, api.Paged) { return r.Nodes, r.Paged })
+			known, err := api.All(c.Context(), env, api.ListNodes, api.ListNodesRequest{Acting: env.acting()},
+				func(r api.ListNodesResponse) []view.Peer { return r.Nodes })
 			if err != nil {
 				return err
 			}
@@ -84,12 +83,8 @@ grants (see "parley agent quota --help"). Mail over a quota is refused with QUOT
 		if err != nil {
 			return err
 		}
-		var got view.Peer
-		err = env.call(c.Context(), "limit_peer", api.LimitPeerRequest{Acting: env.acting(), Node: args[0], Quotas: quotas, Reset: reset}, &got)
-		if err != nil {
-			return err
-		}
-		return env.print(got, func() string { return quotaTable(got.Use.Used, got.Use.Quotas) })
+		return perform(c.Context(), env, api.LimitPeer, api.LimitPeerRequest{Acting: env.acting(), Node: args[0], Quotas: quotas, Reset: reset},
+			func(got view.Peer) string { return quotaTable(got.Use.Used, got.Use.Quotas) })
 	}
 	return c
 }
@@ -104,11 +99,7 @@ ID, or the host's name for its host. A new invitation brings it back.`,
 		Example: "  parley node drop bob",
 		Args:    exactly("NODE"),
 		RunE: func(c *cobra.Command, args []string) error {
-			var got view.DroppedPeer
-			if err := env.call(c.Context(), "drop_peer", api.DropPeerRequest{Acting: env.acting(), Node: args[0]}, &got); err != nil {
-				return err
-			}
-			return env.print(got, func() string {
+			return perform(c.Context(), env, api.DropPeer, api.DropPeerRequest{Acting: env.acting(), Node: args[0]}, func(got view.DroppedPeer) string {
 				return fmt.Sprintf("dropped %s: %d names freed, %d grants revoked, %d outbox items given up, %d nodes forgotten that it had introduced",
 					got.Node, got.Names, got.Revoked, got.Given, got.Introduced)
 			})
@@ -125,8 +116,8 @@ is no secret.`,
 		Example: "  parley node key",
 		Args:    exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			var got api.StatusResponse
-			if err := env.call(c.Context(), "status", api.NodeRequest{Acting: env.acting()}, &got); err != nil {
+			got, err := api.Status.Do(c.Context(), env, api.NodeRequest{Acting: env.acting()})
+			if err != nil {
 				return err
 			}
 			return env.print(map[string]capabilities.NodeID{"key": got.Node}, func() string { return got.Node.String() })
@@ -181,12 +172,11 @@ func runInvite(env *environment, c *cobra.Command, o inviteOptions, name string)
 	case o.list:
 		return printInvitations(env, c)
 	case o.revoke:
-		return change(env, c, "uninvite", api.NameRequest{Acting: env.acting(), Name: name}, name, "invitation taken back: "+terminal.Quoted(name))
+		return change(env, c, api.Uninvite, api.NameRequest{Acting: env.acting(), Name: name}, name, "invitation taken back: "+terminal.Quoted(name))
 	}
-	var made view.Invitation
-	err := env.call(c.Context(), "invite", api.InviteRequest{
+	made, err := api.Invite.Do(c.Context(), env, api.InviteRequest{
 		Acting: env.acting(), Name: name, Expires: capabilities.At(o.expires.at),
-	}, &made)
+	})
 	if err != nil {
 		return err
 	}
@@ -194,11 +184,8 @@ func runInvite(env *environment, c *cobra.Command, o inviteOptions, name string)
 }
 
 func printInvitations(env *environment, c *cobra.Command) error {
-	open, err := listAll(c.Context(), env, "list_invitations",
-		func(at api.Paging) any { return api.ListInvitationsRequest{Acting: env.acting(), Paging: at} },
-		func(r api.ListInvitationsResponse) ([]view.Invitation, api.Paged) {
-			return r.Invitations, r.Paged
-		})
+	open, err := api.All(c.Context(), env, api.ListInvitations, api.ListInvitationsRequest{Acting: env.acting()},
+		func(r api.ListInvitationsResponse) []view.Invitation { return r.Invitations })
 	if err != nil {
 		return err
 	}
@@ -227,12 +214,7 @@ cannot be reached now, nothing is used up: try again.`,
 			if err != nil {
 				return err
 			}
-			var accepted view.Accepted
-			err = env.call(c.Context(), "accept", api.AcceptRequest{Acting: env.acting(), Name: args[0], Locator: locator}, &accepted)
-			if err != nil {
-				return err
-			}
-			return env.print(accepted, func() string {
+			return perform(c.Context(), env, api.Accept, api.AcceptRequest{Acting: env.acting(), Name: args[0], Locator: locator}, func(accepted view.Accepted) string {
 				return fmt.Sprintf("%s is the host of node %s", terminal.Visible(accepted.Name), accepted.Node)
 			})
 		},

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -19,7 +21,7 @@ func TestListsOfSeveralPagesArePrintedWhole(t *testing.T) {
 	}
 	const names = 1100 // a page has 1,000
 	for i := range names {
-		if err := c.Store(t.Context(), fmt.Sprintf("name-%04d", i), i); err != nil {
+		if err := api.StoreName.Run(t.Context(), c, api.StoreNameRequest{Name: fmt.Sprintf("name-%04d", i), Value: json.RawMessage(strconv.Itoa(i))}); err != nil {
 			t.Fatal(err)
 		}
 	}

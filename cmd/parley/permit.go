@@ -141,8 +141,8 @@ func pastOf(ctx context.Context, env *environment, w permission) map[string]stri
 	if w.Outcome != nil || !w.Takes(mailbox.Always) {
 		return nil
 	}
-	var t view.Trial
-	if env.call(ctx, "try_rules", api.TryRulesRequest{Acting: env.acting(), FormRef: api.RefTo(w.MessageID.String())}, &t) != nil {
+	t, err := api.TryRules.Do(ctx, env, api.TryRulesRequest{Acting: env.acting(), FormRef: api.RefTo(w.MessageID.String())})
+	if err != nil {
 		return nil
 	}
 	past := map[string]string{}

@@ -36,14 +36,14 @@ the inbox, or an ID. Values of secret fields are not in it. docs/proofs.md says 
 
 		RunE: func(c *cobra.Command, args []string) error {
 			r.Acting, r.FormRef = env.acting(), api.RefTo(args[0])
-			var got view.Proof
-			if err := env.call(c.Context(), "proof", r, &got); err != nil {
+			got, err := api.ProveForm.Do(c.Context(), env, r)
+			if err != nil {
 				return err
 			}
 			if env.options.json {
 				return env.printJSON(got)
 			}
-			_, err := io.WriteString(env.stdout, got.Proof)
+			_, err = io.WriteString(env.stdout, got.Proof)
 			return err
 		},
 	}

@@ -78,16 +78,11 @@ unless some are set. "parley serve --quota" sets those of all others.`,
 		if err != nil {
 			return err
 		}
-		var got view.AgentUse
+		text := func(got view.AgentUse) string { return quotaTable(got.Used, got.Quotas) }
 		if len(quotas) == 0 && !reset {
-			err = env.call(c.Context(), "get_quota", api.GetQuotaRequest{Acting: env.acting(), AgentID: args[0]}, &got)
-		} else {
-			err = env.call(c.Context(), "set_quota", api.SetQuotaRequest{Acting: env.acting(), AgentID: args[0], Quotas: quotas, Reset: reset}, &got)
+			return perform(c.Context(), env, api.GetQuota, api.GetQuotaRequest{Acting: env.acting(), AgentID: args[0]}, text)
 		}
-		if err != nil {
-			return err
-		}
-		return env.print(got, func() string { return quotaTable(got.Used, got.Quotas) })
+		return perform(c.Context(), env, api.SetQuota, api.SetQuotaRequest{Acting: env.acting(), AgentID: args[0], Quotas: quotas, Reset: reset}, text)
 	}
 	return c
 }

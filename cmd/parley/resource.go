@@ -226,11 +226,7 @@ func makeResource(c *cobra.Command, env *environment, n *narrowing, r api.MakeRe
 		return err
 	}
 	r.Acting = env.acting()
-	var made view.MadeResource
-	if err := env.call(c.Context(), "make_resource", r, &made); err != nil {
-		return err
-	}
-	return env.print(made, func() string {
+	return perform(c.Context(), env, api.MakeResource, r, func(made view.MadeResource) string {
 		text := fmt.Sprintf("%s is a %s: %s", terminal.Quoted(made.Name), made.Kind, terminal.Visible(made.Words))
 		if len(made.Tools) > 0 {
 			text += "\ntools: " + terminal.Visible(strings.Join(made.Tools, ", "))
@@ -249,7 +245,7 @@ is removed. Of a name that has less of it ("parley name copy"), it ends what was
 		Args:              exactly("NAME"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			return change(env, c, "end_resource", api.NameRequest{Acting: env.acting(), Name: args[0]}, args[0], "ended "+terminal.Quoted(args[0]))
+			return change(env, c, api.EndResource, api.NameRequest{Acting: env.acting(), Name: args[0]}, args[0], "ended "+terminal.Quoted(args[0]))
 		},
 	}
 }
@@ -310,8 +306,8 @@ same command again is the same use: it is not done twice, and says how it ended.
 }
 
 func describeHolding(ctx context.Context, env *environment, r api.InvokeRequest) error {
-	var u view.Use
-	if err := env.call(ctx, "invoke", r, &u); err != nil {
+	u, err := api.Invoke.Do(ctx, env, r)
+	if err != nil {
 		return err
 	}
 	return env.print(u.Holds, func() string {
@@ -352,8 +348,8 @@ func addInputs(c *cobra.Command, env *environment, r *api.InvokeRequest, args, n
 	if len(args)+len(named) == 0 {
 		return nil
 	}
-	var u view.Use
-	if err := env.call(c.Context(), "invoke", api.InvokeRequest{Acting: r.Acting, Name: r.Name}, &u); err != nil {
+	u, err := api.Invoke.Do(c.Context(), env, api.InvokeRequest{Acting: r.Acting, Name: r.Name})
+	if err != nil {
 		return err
 	}
 	i := slices.IndexFunc(u.Holds.Verbs, func(v view.Verb) bool { return v.Name == r.Verb })
@@ -422,8 +418,8 @@ func readTake(env *environment, t view.Take, text string) (capabilities.Value, e
 // beginUse uses a resource, and says how far the use is.
 func beginUse(ctx context.Context, env *environment, r api.InvokeRequest) error {
 	r.WaitMs = new(int64)
-	var u view.Use
-	if err := env.call(ctx, "invoke", r, &u); err != nil {
+	u, err := api.Invoke.Do(ctx, env, r)
+	if err != nil {
 		return err
 	}
 	if u.HasEnded() {
@@ -444,8 +440,8 @@ func invoke(ctx context.Context, env *environment, r api.InvokeRequest) error {
 		} else {
 			now.WaitMs = &wait
 		}
-		var u view.Use
-		if err := env.call(ctx, "invoke", now, &u); err != nil {
+		u, err := api.Invoke.Do(ctx, env, now)
+		if err != nil {
 			return err
 		}
 		if u.HasEnded() {

@@ -103,8 +103,8 @@ func absoluteFolder(env *environment, given string) (string, error) {
 
 // runAgent makes the agent, sends its first message, and prints its output.
 func runAgent(ctx context.Context, env *environment, req api.RunAgentRequest, prompt string, detach bool, timeout time.Duration) error {
-	var made api.MakeAgentResponse
-	if err := env.call(ctx, "run_agent", req, &made); err != nil {
+	made, err := api.RunAgent.Do(ctx, env, req)
+	if err != nil {
 		return err
 	}
 	if prompt != "" {
@@ -176,9 +176,9 @@ type sentMessage struct {
 
 // sendPrompt sends an agent a message to work on.
 func sendPrompt(ctx context.Context, env *environment, agent, text, key string) (sentMessage, error) {
-	var got api.SendAgentMessageResponse
 	req := api.SendAgentMessageRequest{Acting: env.acting(), AgentID: agent, Text: text, MessageID: key}
-	if err := env.call(ctx, "send_agent_message", req, &got); err != nil {
+	got, err := api.SendAgentMessage.Do(ctx, env, req)
+	if err != nil {
 		return sentMessage{}, err
 	}
 	if got.Error != nil {

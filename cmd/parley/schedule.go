@@ -38,11 +38,7 @@ func (o *scheduleOptions) send(ctx context.Context, env *environment, to []strin
 	if !o.at.at.IsZero() {
 		r.At = capabilities.At(o.at.at)
 	}
-	var s view.Schedule
-	if err := env.call(ctx, "schedule", r, &s); err != nil {
-		return err
-	}
-	return env.print(s, func() string {
+	return perform(ctx, env, api.Schedule, r, func(s view.Schedule) string {
 		return fmt.Sprintf("scheduled as %d for %s", s.Number, env.screen().Moment(s.Next.Std(), s.Next.String()))
 	})
 }
@@ -53,8 +49,8 @@ func scheduleCommand(env *environment) *cobra.Command {
 		Short:   "List the messages that are sent later",
 		Example: "  parley schedule ls --as fae",
 		RunE: func(c *cobra.Command, _ []string) error {
-			var all view.Schedules
-			if err := env.call(c.Context(), "list_schedules", api.ListSchedulesRequest{Acting: env.acting()}, &all); err != nil {
+			all, err := api.ListSchedules.Do(c.Context(), env, api.ListSchedulesRequest{Acting: env.acting()})
+			if err != nil {
 				return err
 			}
 			env.noteNone(len(all.Schedules), "no message is scheduled")
@@ -77,7 +73,7 @@ func scheduleCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return usage(c, "%s is no number of a schedule: parley schedule ls lists them", terminal.Quoted(args[0]))
 			}
-			if err := env.call(c.Context(), "end_schedule", api.EndScheduleRequest{Acting: env.acting(), Schedule: n}, nil); err != nil {
+			if err := api.EndSchedule.Run(c.Context(), env, api.EndScheduleRequest{Acting: env.acting(), Schedule: n}); err != nil {
 				return err
 			}
 			return env.print(map[string]uint64{"ended": n}, func() string { return fmt.Sprintf("schedule %d has ended", n) })

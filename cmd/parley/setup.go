@@ -96,7 +96,7 @@ func joinTeam(ctx context.Context, env *environment, agent hook.Agent, team stri
 	if err != nil {
 		return err
 	}
-	return env.call(ctx, "set_team", api.SetTeamRequest{Team: team, Coder: &api.TeamCoder{Program: agent.Name, Title: agent.Title, Folder: folder}}, nil)
+	return api.SetTeam.Run(ctx, env, api.SetTeamRequest{Team: team, Coder: &api.TeamCoder{Program: agent.Name, Title: agent.Title, Folder: folder}})
 }
 
 func runSetup(ctx context.Context, env *environment, agent hook.Agent, flags setupFlags) error {

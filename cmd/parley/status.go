@@ -39,8 +39,7 @@ func statusCommand(env *environment) *cobra.Command {
 }
 
 func fetchStatus(ctx context.Context, env *environment) (api.StatusResponse, error) {
-	var status api.StatusResponse
-	err := env.call(ctx, "status", api.NodeRequest{Acting: env.acting()}, &status)
+	status, err := api.Status.Do(ctx, env, api.NodeRequest{Acting: env.acting()})
 	return status, err
 }
 
@@ -161,11 +160,8 @@ sure first that the node runs nowhere else.`,
 		Example: "  parley node programs start",
 		Args:    exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			var done api.Done
-			if err := env.call(c.Context(), "start_programs", api.NodeRequest{Acting: env.acting()}, &done); err != nil {
-				return err
-			}
-			return env.print(done, func() string { return "programs run" })
+			return perform(c.Context(), env, api.StartPrograms, api.NodeRequest{Acting: env.acting()},
+				func(done api.Done) string { return "programs run" })
 		},
 	})
 	return c

@@ -28,33 +28,32 @@ what it had otherwise. A lease of a member counts among the members.`,
 			if len(args) > 1 {
 				verb = args[1]
 			}
-			var got view.Teams
+			got, err := view.Teams{}, error(nil)
 			switch {
 			case len(args) == 1 && args[0] == "ls":
-				if err := env.call(c.Context(), "list_teams", api.ListTeamsRequest{Acting: env.acting()}, &got); err != nil {
+				if got, err = api.ListTeams.Do(c.Context(), env, api.ListTeamsRequest{Acting: env.acting()}); err != nil {
 					return err
 				}
 				env.noteNone(len(got.Teams), "no teams")
 				return env.print(got.Teams, func() string { return teamLines(got, true) })
 			case verb == "show" && len(args) <= 2:
-				if err := env.call(c.Context(), "list_teams", api.ListTeamsRequest{Acting: env.acting(), Team: args[0]}, &got); err != nil {
-					return err
-				}
+				got, err = api.ListTeams.Do(c.Context(), env, api.ListTeamsRequest{Acting: env.acting(), Team: args[0]})
 			case (verb == "add" || verb == "remove") && len(args) > 2:
 				r := api.SetTeamRequest{Acting: env.acting(), Team: args[0], Add: args[2:]}
 				if verb == "remove" {
 					r.Add, r.Remove = nil, args[2:]
 				}
-				if err := env.call(c.Context(), "set_team", r, &got); err != nil {
-					return err
-				}
+				got, err = api.SetTeam.Do(c.Context(), env, r)
 			case verb == "rm" && len(args) == 2:
-				if err := env.call(c.Context(), "end_team", api.EndTeamRequest{Acting: env.acting(), Team: args[0]}, nil); err != nil {
+				if err := api.EndTeam.Run(c.Context(), env, api.EndTeamRequest{Acting: env.acting(), Team: args[0]}); err != nil {
 					return err
 				}
 				return env.print(map[string]string{"ended": args[0]}, func() string { return "team " + terminal.Quoted(args[0]) + " has ended" })
 			default:
 				return usage(c, "what about the team %s? %s", terminal.Quoted(args[0]), teamVerbs)
+			}
+			if err != nil {
+				return err
 			}
 			return env.print(got.Teams, func() string { return teamLines(got, false) })
 		},

@@ -57,10 +57,9 @@ looks, reveal opens the secrets that the agent was answered with, admin changes 
 good for no more and no longer than that, and ends with it.`,
 		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			var made view.Token
-			err := env.call(c.Context(), "create_token", api.CreateTokenRequest{
+			made, err := api.CreateToken.Do(c.Context(), env, api.CreateTokenRequest{
 				Acting: env.acting(), Scopes: scopes, Until: capabilities.At(expires.at), Note: note,
-			}, &made)
+			})
 			if err != nil {
 				return err
 			}
@@ -81,9 +80,8 @@ func tokenListCommand(env *environment) *cobra.Command {
 		Example: "  parley token ls --as fae",
 		Args:    exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			tokens, err := listAll(c.Context(), env, "list_tokens",
-				func(at api.Paging) any { return api.ListTokensRequest{Acting: env.acting(), Paging: at} },
-				func(r api.ListTokensResponse) ([]view.Token, api.Paged) { return r.Tokens, r.Paged })
+			tokens, err := api.All(c.Context(), env, api.ListTokens, api.ListTokensRequest{Acting: env.acting()},
+				func(r api.ListTokensResponse) []view.Token { return r.Tokens })
 			if err != nil {
 				return err
 			}
@@ -131,7 +129,7 @@ func tokenRevokeCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return change(env, c, "revoke_token", api.RevokeTokenRequest{Acting: env.acting(), Token: id}, args[0], "revoked "+terminal.Visible(args[0]))
+			return change(env, c, api.RevokeToken, api.RevokeTokenRequest{Acting: env.acting(), Token: id}, args[0], "revoked "+terminal.Visible(args[0]))
 		},
 	}
 }
@@ -152,8 +150,8 @@ a phone, and is drawn as a QR code: the node has to listen beyond this machine, 
 			if address != "" && !pair {
 				return usage(c, "--address is for --qr")
 			}
-			var link api.OpenLinkResponse
-			if err := env.call(c.Context(), "open_link", api.OpenLinkRequest{Acting: env.acting()}, &link); err != nil {
+			link, err := api.OpenLink.Do(c.Context(), env, api.OpenLinkRequest{Acting: env.acting()})
+			if err != nil {
 				return err
 			}
 			if pair {

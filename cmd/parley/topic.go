@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -33,8 +32,8 @@ func listTopicsCommand(env *environment) *cobra.Command {
 		Example: "  parley topic ls --as fae",
 		Args:    exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			var got view.Topics
-			if err := env.call(c.Context(), "list_topics", api.ListTopicsRequest{Acting: env.acting()}, &got); err != nil {
+			got, err := api.ListTopics.Do(c.Context(), env, api.ListTopicsRequest{Acting: env.acting()})
+			if err != nil {
 				return err
 			}
 			env.noteNone(len(got.Topics), "no topics")
@@ -84,21 +83,15 @@ func makeTopicCommand(env *environment) *cobra.Command {
 		Example: "  parley topic make news\n  parley topic make plans --team shop",
 		Args:    exactly("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return env.topic(c.Context(), "make_topic", api.MakeTopicRequest{Acting: env.acting(), Topic: args[0], Team: team})
+			return perform(c.Context(), env, api.MakeTopic, api.MakeTopicRequest{Acting: env.acting(), Topic: args[0], Team: team}, env.onScreen)
 		},
 	}
 	c.Flags().StringVar(&team, "team", "", "for the members of this `team` alone")
 	return c
 }
 
-// topic calls an operation that returns a topic, and prints that.
-func (env *environment) topic(ctx context.Context, operation string, request any) error {
-	var got view.Topic
-	if err := env.call(ctx, operation, request, &got); err != nil {
-		return err
-	}
-	return env.print(got, func() string { return topicLine(got, env.screen()) })
-}
+// onScreen returns a topic in a line of the output.
+func (env *environment) onScreen(t view.Topic) string { return topicLine(t, env.screen()) }
 
 func subscribeCommand(env *environment) *cobra.Command {
 	var every time.Duration
@@ -111,7 +104,7 @@ of low priority, which wakes nobody. With --stream each post comes as it is post
 		Example: "  parley topic subscribe news --as fae\n  parley topic subscribe news --every 15m --as fae\n  parley topic subscribe news --stream --as fae",
 		Args:    exactly("TOPIC"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return env.topic(c.Context(), "subscribe", api.SubscribeRequest{Acting: env.acting(), Topic: args[0], EveryMs: every.Milliseconds(), Stream: stream})
+			return perform(c.Context(), env, api.Subscribe, api.SubscribeRequest{Acting: env.acting(), Topic: args[0], EveryMs: every.Milliseconds(), Stream: stream}, env.onScreen)
 		},
 	}
 	c.Flags().DurationVar(&every, "every", 0, "the longest `time` from a post to the digest with it: 1m to 168h (default 1h)")
@@ -127,7 +120,7 @@ func unsubscribeCommand(env *environment) *cobra.Command {
 		Example: "  parley topic unsubscribe news --as fae",
 		Args:    exactly("TOPIC"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return env.topic(c.Context(), "subscribe", api.SubscribeRequest{Acting: env.acting(), Topic: args[0], End: true})
+			return perform(c.Context(), env, api.Subscribe, api.SubscribeRequest{Acting: env.acting(), Topic: args[0], End: true}, env.onScreen)
 		},
 	}
 }
@@ -148,7 +141,7 @@ func postCommand(env *environment) *cobra.Command {
 		if len(args) > 1 {
 			p.Text = args[1]
 		}
-		return env.sendNow(c.Context(), "post", api.PostRequest{Acting: env.acting(), Topic: args[0], Post: p}, "the topic")
+		return sendNow(c.Context(), env, api.Post, api.PostRequest{Acting: env.acting(), Topic: args[0], Post: p}, "the topic")
 	}
 	return c
 }
@@ -171,8 +164,8 @@ func readTopicCommand(env *environment) *cobra.Command {
 				}
 				r.Post = &n
 			}
-			var got view.TopicPosts
-			if err := env.call(c.Context(), "list_posts", r, &got); err != nil {
+			got, err := api.ListPosts.Do(c.Context(), env, r)
+			if err != nil {
 				return err
 			}
 			env.noteNone(len(got.Posts), "no posts")
@@ -214,7 +207,7 @@ func endTopicCommand(env *environment) *cobra.Command {
 		Example: "  parley topic rm news",
 		Args:    exactly("TOPIC"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := env.call(c.Context(), "end_topic", api.EndTopicRequest{Acting: env.acting(), Topic: args[0]}, nil); err != nil {
+			if err := api.EndTopic.Run(c.Context(), env, api.EndTopicRequest{Acting: env.acting(), Topic: args[0]}); err != nil {
 				return err
 			}
 			return env.print(map[string]string{"ended": args[0]}, func() string { return "topic " + terminal.Quoted(args[0]) + " has ended" })

@@ -209,9 +209,9 @@ func (h *handler) GetExtendedAgentCard(ctx context.Context, r *a2a.GetExtendedAg
 	if err != nil {
 		return nil, err
 	}
-	var seen api.FetchAgentsResponse
 	request := api.FetchAgentsRequest{}
-	if err := c.Call(ctx, "fetch_agents", request, &seen); err != nil {
+	seen, err := api.FetchAgents.Do(ctx, c, request)
+	if err != nil {
 		return nil, refusal(err)
 	}
 	card := h.card(c.base, r.Tenant)

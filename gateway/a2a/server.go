@@ -15,8 +15,8 @@ import (
 
 	"parley"
 	"parley/events"
+	"parley/gateway/api"
 	"parley/gateway/bridge"
-	"parley/gateway/exchange"
 	"parley/gateway/sanitize"
 )
 
@@ -37,7 +37,7 @@ const (
 
 // Client is the caller of a request.
 type Client interface {
-	exchange.Client
+	api.Client // within the caller's rights and limits
 	// Identity returns the ID of the caller.
 	Identity() string
 	// Credential returns the caller and the token by which it acts; no token on the node's own socket.

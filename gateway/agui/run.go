@@ -95,8 +95,8 @@ func (r *run) begin(ctx context.Context) (e *exchange.Exchange, trouble, err err
 // checkRepeat refuses an answer to a form that does not wait, unless the caller itself has settled it: a resume may be
 // repeated.
 func (r *run) checkRepeat(ctx context.Context, form string) error {
-	var m view.Message
-	if err := r.client.Call(ctx, "get_message", api.MessageRequest{FormRef: api.RefTo(form)}, &m); err != nil {
+	m, err := api.GetMessage.Do(ctx, r.client, api.MessageRequest{FormRef: api.RefTo(form)})
+	if err != nil {
 		return err
 	}
 	if o := m.Outcome; o == nil || o.By.String() != r.client.Identity() {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"parley"
-	"parley/gateway/exchange"
+	"parley/gateway/api"
 	"parley/gateway/httpd"
 	"parley/gateway/sanitize"
 )
@@ -27,7 +27,7 @@ const (
 
 // Client is the caller of a run.
 type Client interface {
-	exchange.Client
+	api.Client // within the caller's rights and limits
 	// Identity returns the ID of the caller.
 	Identity() string
 }

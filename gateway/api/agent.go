@@ -104,7 +104,7 @@ type SetStatusRequest struct {
 type DescribeAgentRequest struct {
 	Acting
 	Title  *string           `json:"title,omitempty"`
-	Labels map[string]string `json:"labels,omitempty"`
+	Labels map[string]string `json:"labels,omitzero"`
 }
 
 // SetPolicyRequest sets the policy for an agent's calls that need permission.

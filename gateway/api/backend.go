@@ -222,7 +222,7 @@ type Dialects interface {
 	// Ask asks a form. One that was asked with the same key is taken up.
 	Ask(ctx context.Context, f parley.Form) (view.Asked, error)
 	// Approve asks the agent's host to approve a call. A standing rule may decide it at once.
-	Approve(ctx context.Context, o events.Origin, a parley.Approval) (view.Permitted, error)
+	Approve(ctx context.Context, a parley.Approval) (view.Permitted, error)
 	// Answer answers a form that was put to the agent.
 	Answer(ctx context.Context, ref capabilities.FormRef, a parley.Answer) (view.Outcome, error)
 	// Cancel cancels a form that the agent sent.

@@ -37,9 +37,10 @@ type Hold struct {
 	Whole   bool            `json:"whole,omitempty"`   // with DELETE: of all parts and calls
 	Reason  string          `json:"reason,omitempty"`  // to cancel the form
 
-	// With DELETE, of a call that was made: the InputDigest of the input that it had, and the beginning of that input.
-	Ran   string `json:"ran,omitempty"`
+	// With DELETE, of a call that was made: the input that it had. Of one that no approval can have, for its size or its text, the
+	// beginning alone, with Cut.
 	Input string `json:"input,omitempty"`
+	Cut   bool   `json:"cut,omitempty"`
 }
 
 // InputDigest returns a digest of the input of a call, a JSON document. White space and the order of members do not count.

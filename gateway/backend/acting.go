@@ -61,10 +61,8 @@ func (a agent) Compile(fields []events.Field) ([]events.Field, error) {
 }
 
 // Approve implements api.Dialects.
-func (a agent) Approve(ctx context.Context, o events.Origin, p parley.Approval) (view.Permitted, error) {
-	ask := approvalOf(p)
-	ask.Origin = &o
-	return a.Agent.Approve(ctx, ask)
+func (a agent) Approve(ctx context.Context, p parley.Approval) (view.Permitted, error) {
+	return a.Agent.Approve(ctx, approvalOf(p))
 }
 
 // KeyOf implements api.Dialects.

@@ -64,7 +64,7 @@ func approvalOf(r parley.Approval) mailbox.RequestApproval {
 	return mailbox.RequestApproval{
 		Permission: parley.Permission{Tool: r.Tool, Input: string(r.Input), Folder: r.Folder, Reason: r.Reason, Part: r.Part},
 		To:         r.To, Key: r.Key, Deadline: r.Deadline, Editable: r.Editable,
-		Remind: r.Remind, Escalate: r.Escalate, Need: r.Need, Veto: r.Veto,
+		Remind: r.Remind, Escalate: r.Escalate, Need: r.Need, Veto: r.Veto, Origin: r.Origin,
 	}
 }
 

@@ -55,11 +55,14 @@ type Backend struct {
 func New(node *actors.Node, o Options) *Backend {
 	b := &Backend{
 		node: node, server: o.Server, log: o.Log, look: o.Look,
-		operations: map[string]api.Operation{}, handlers: handlers(), ledger: newLedger(o.Limits),
+		operations: map[string]api.Operation{}, handlers: map[string]handler{}, ledger: newLedger(o.Limits),
 		uses: uses{open: map[*use]bool{}, look: make(chan struct{}, 1)}, links: links{open: map[string]link{}}, sessions: o.Coding,
 	}
 	for _, op := range api.Operations() {
 		b.operations[op.Name] = op
+	}
+	for _, h := range handlers() {
+		b.handlers[h.operation] = h
 	}
 	b.local = &principal{agent: node.Host(), account: b.ledger.socket, local: true}
 	actors.SetRisk(node, isRisky)
@@ -69,7 +72,7 @@ func New(node *actors.Node, o Options) *Backend {
 // Add adds an operation to those of the table, or replaces one. It must not be called once operations are performed.
 func Add[Req acting, Resp any](b *Backend, o api.Operation, perform func(context.Context, Req) (Resp, error)) {
 	b.operations[o.Name] = o
-	b.handlers[o.Name] = ofBackend(func(ctx context.Context, _ *Backend, _ *principal, req Req) (Resp, error) { return perform(ctx, req) })
+	b.handlers[o.Name] = ofBackend(api.Op[Req, Resp](o.Name), func(ctx context.Context, _ *Backend, _ *principal, req Req) (Resp, error) { return perform(ctx, req) })
 }
 
 // Operations implements api.Backend.

@@ -18,10 +18,11 @@ import (
 )
 
 // Below returns the principal of a process below a coding agent, on the node's own socket: what the guest, that the coding agent
-// acts for, and the session that it belongs to at each call need, and nothing as the node's host. Without a session it is nil.
-func (b *Backend) Below(guest capabilities.ID, session func() *actors.Agent) api.Principal {
+// acts for, and the session that it belongs to at each call need, and nothing as the node's host. Without a session it is nil. It
+// cancels no form that mayCancel refuses.
+func (b *Backend) Below(guest capabilities.ID, session func() *actors.Agent, mayCancel func(form capabilities.ID) error) api.Principal {
 	agent := actors.AgentOf(b.node, guest)
-	return &principal{agent: agent, account: b.ledger.of(agent), local: true, below: true, session: session}
+	return &principal{agent: agent, account: b.ledger.of(agent), local: true, below: true, session: session, mayCancel: mayCancel}
 }
 
 // outside is what to do to act as the node's host, from below a coding agent.

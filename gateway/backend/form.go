@@ -145,8 +145,18 @@ func draftOf(ref api.FormRef, to string) (capabilities.FormRef, error) {
 	return capabilities.FormRef{}, nil
 }
 
-func cancelForm(ctx context.Context, a *actors.Agent, r api.EndRequest) (view.Outcome, error) {
+func cancelForm(ctx context.Context, b *Backend, p *principal, r api.EndRequest) (view.Outcome, error) {
+	a, err := actorOf(ctx, b, p, &r, r.As)
+	if err != nil {
+		return view.Outcome{}, err
+	}
 	ref, err := r.FormRef.Parse()
+	if err == nil && p.below {
+		var m view.Message
+		if m, err = a.Message(ctx, ref); err == nil {
+			err = p.mayCancel(m.MessageID)
+		}
+	}
 	if err != nil {
 		return view.Outcome{}, err
 	}

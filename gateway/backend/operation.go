@@ -2,7 +2,6 @@ package backend
 
 import (
 	"context"
-	"reflect"
 
 	"parley/actors"
 	"parley/gateway/api"
@@ -10,16 +9,16 @@ import (
 
 // handler performs the calls of one operation.
 type handler struct {
-	request, response reflect.Type
-	perform           func(ctx context.Context, b *Backend, p *principal, r api.Request) (any, error)
+	operation string
+	perform   func(ctx context.Context, b *Backend, p *principal, r api.Request) (any, error)
 }
 
 // acting is a request that names the agent that is to perform it.
 type acting interface{ Actor() string }
 
 // ofAgent returns the handler of an operation of one agent.
-func ofAgent[Req acting, Resp any](handle func(context.Context, *actors.Agent, Req) (Resp, error)) handler {
-	return ofBackend(func(ctx context.Context, b *Backend, p *principal, req Req) (resp Resp, err error) {
+func ofAgent[Req acting, Resp any](o api.Op[Req, Resp], handle func(context.Context, *actors.Agent, Req) (Resp, error)) handler {
+	return ofBackend(o, func(ctx context.Context, b *Backend, p *principal, req Req) (resp Resp, err error) {
 		agent, err := actorOf(ctx, b, p, &req, req.Actor())
 		if err != nil {
 			return resp, err
@@ -29,10 +28,9 @@ func ofAgent[Req acting, Resp any](handle func(context.Context, *actors.Agent, R
 }
 
 // ofBackend returns the handler of an operation of the node, or of one that looks at its principal.
-func ofBackend[Req acting, Resp any](handle func(context.Context, *Backend, *principal, Req) (Resp, error)) handler {
+func ofBackend[Req acting, Resp any](o api.Op[Req, Resp], handle func(context.Context, *Backend, *principal, Req) (Resp, error)) handler {
 	return handler{
-		request:  reflect.TypeFor[Req](),
-		response: reflect.TypeFor[Resp](),
+		operation: string(o),
 		perform: func(ctx context.Context, b *Backend, p *principal, r api.Request) (any, error) {
 			var req Req
 			if err := r.Read(&req); err != nil {
@@ -47,130 +45,130 @@ func ofBackend[Req acting, Resp any](handle func(context.Context, *Backend, *pri
 	}
 }
 
-// handlers returns the handlers of the operations by name. A new operation is a line in the table of package api, a line
+// handlers returns the handlers of the operations. A new operation is a name and a line in the table of package api, a line
 // here, and a function.
-func handlers() map[string]handler {
-	return map[string]handler{
-		"make_agent":    ofAgent(makeAgent),
-		"list_names":    ofAgent(listNames),
-		"lookup":        ofAgent(lookup),
-		"locate":        ofAgent(locate),
-		"store_name":    ofAgent(storeName),
-		"rename_name":   ofAgent(renameName),
-		"remove_name":   ofAgent(removeName),
-		"copy_name":     ofAgent(copyName),
-		"make_resource": ofAgent(makeResource),
-		"end_resource":  ofAgent(endResource),
-		"invoke":        ofAgent(invoke),
-		"list_grants":   ofAgent(listGrants),
-		"revoke":        ofAgent(revoke),
+func handlers() []handler {
+	return []handler{
+		ofAgent(api.MakeAgent, makeAgent),
+		ofAgent(api.ListNames, listNames),
+		ofAgent(api.Lookup, lookup),
+		ofAgent(api.Locate, locate),
+		ofAgent(api.StoreName, storeName),
+		ofAgent(api.RenameName, renameName),
+		ofAgent(api.RemoveName, removeName),
+		ofAgent(api.CopyName, copyName),
+		ofAgent(api.MakeResource, makeResource),
+		ofAgent(api.EndResource, endResource),
+		ofAgent(api.Invoke, invoke),
+		ofAgent(api.ListGrants, listGrants),
+		ofAgent(api.Revoke, revoke),
 
-		"form":            ofAgent(requestForm),
-		"request":         ofAgent(requestCapability),
-		"approve":         ofBackend(approve),
-		"list_rules":      ofBackend(listRules),
-		"try_rules":       ofBackend(tryRules),
-		"propose_rules":   ofBackend(proposeRules),
-		"make_rule":       ofBackend(makeRule),
-		"remove_rule":     ofBackend(removeRule),
-		"limit_rule":      ofBackend(limitRule),
-		"pause_rule":      ofBackend(pauseRule),
-		"list_mandates":   ofBackend(listMandates),
-		"get_mandate":     ofBackend(getMandate),
-		"end_mandate":     ofBackend(endMandate),
-		"await":           ofAgent(await),
-		"cancel_form":     ofAgent(cancelForm),
-		"amend_form":      ofAgent(amendForm),
-		"withdraw_vote":   ofAgent(withdrawVote),
-		"respond_form":    ofAgent(respondForm),
-		"decide_many":     ofAgent(decideMany),
-		"decline_form":    ofAgent(declineForm),
-		"grant_answer":    ofBackend(grantAnswer),
-		"answer_with":     ofBackend(answerWith),
-		"forward_form":    ofAgent(forwardForm),
-		"proof":           ofAgent(prove),
-		"set_away":        ofAgent(setAway),
-		"set_member":      ofAgent(setMember),
-		"list_stand_ins":  ofAgent(listStandIns),
-		"set_attention":   ofAgent(setAttention),
-		"get_attention":   ofAgent(getAttention),
-		"resolve":         ofAgent(resolve),
-		"reject":          ofAgent(reject),
-		"send":            ofAgent(send),
-		"reply":           ofAgent(reply),
-		"schedule":        ofAgent(schedule),
-		"list_schedules":  ofAgent(listSchedules),
-		"end_schedule":    ofAgent(endSchedule),
-		"store_file":      ofAgent(storeFile),
-		"fetch_file":      ofAgent(fetchFile),
-		"lease":           ofAgent(askLease),
-		"await_lease":     ofAgent(awaitLease),
-		"renew_lease":     ofAgent(renewLease),
-		"release_lease":   ofAgent(releaseLease),
-		"list_leases":     ofAgent(listLeases),
-		"set_team":        ofBackend(setTeam),
-		"end_team":        ofAgent(endTeam),
-		"list_teams":      ofAgent(listTeams),
-		"make_topic":      ofAgent(makeTopic),
-		"end_topic":       ofAgent(endTopic),
-		"list_topics":     ofAgent(listTopics),
-		"subscribe":       ofAgent(subscribe),
-		"post":            ofAgent(post),
-		"list_posts":      ofAgent(listPosts),
-		"acknowledge":     ofAgent(acknowledge),
-		"adopt":           ofAgent(adopt),
-		"dismiss":         ofAgent(dismiss),
-		"restore_message": ofAgent(restoreMessage),
-		"snooze":          ofAgent(snooze),
-		"mark_read":       ofAgent(markRead),
-		"count_messages":  ofAgent(countMessages),
-		"move_messages":   ofAgent(moveMessages),
-		"save_draft":      ofAgent(saveDraft),
-		"fetch_draft":     ofAgent(fetchDraft),
-		"get_message":     ofAgent(getMessage),
-		"read_mail":       ofBackend(readMail),
-		"list_messages":   ofAgent(listMessages),
-		"search":          ofAgent(search),
-		"follow_messages": ofAgent(followMessages),
-		"read_log":        ofAgent(readLog),
-		"complete":        ofAgent(complete),
+		ofAgent(api.Form, requestForm),
+		ofAgent(api.RequestCapability, requestCapability),
+		ofBackend(api.Approve, approve),
+		ofBackend(api.ListRules, listRules),
+		ofBackend(api.TryRules, tryRules),
+		ofBackend(api.ProposeRules, proposeRules),
+		ofBackend(api.MakeRule, makeRule),
+		ofBackend(api.RemoveRule, removeRule),
+		ofBackend(api.LimitRule, limitRule),
+		ofBackend(api.PauseRule, pauseRule),
+		ofBackend(api.ListMandates, listMandates),
+		ofBackend(api.GetMandate, getMandate),
+		ofBackend(api.EndMandate, endMandate),
+		ofAgent(api.Await, await),
+		ofBackend(api.CancelForm, cancelForm),
+		ofAgent(api.AmendForm, amendForm),
+		ofAgent(api.WithdrawVote, withdrawVote),
+		ofAgent(api.RespondForm, respondForm),
+		ofAgent(api.DecideMany, decideMany),
+		ofAgent(api.DeclineForm, declineForm),
+		ofBackend(api.GrantAnswer, grantAnswer),
+		ofBackend(api.AnswerWith, answerWith),
+		ofAgent(api.ForwardForm, forwardForm),
+		ofAgent(api.ProveForm, prove),
+		ofAgent(api.SetAway, setAway),
+		ofAgent(api.SetMember, setMember),
+		ofAgent(api.ListStandIns, listStandIns),
+		ofAgent(api.SetAttention, setAttention),
+		ofAgent(api.GetAttention, getAttention),
+		ofAgent(api.Resolve, resolve),
+		ofAgent(api.Reject, reject),
+		ofAgent(api.Send, send),
+		ofAgent(api.Reply, reply),
+		ofAgent(api.Schedule, schedule),
+		ofAgent(api.ListSchedules, listSchedules),
+		ofAgent(api.EndSchedule, endSchedule),
+		ofAgent(api.StoreFile, storeFile),
+		ofAgent(api.FetchFile, fetchFile),
+		ofAgent(api.Lease, askLease),
+		ofAgent(api.AwaitLease, awaitLease),
+		ofAgent(api.RenewLease, renewLease),
+		ofAgent(api.ReleaseLease, releaseLease),
+		ofAgent(api.ListLeases, listLeases),
+		ofBackend(api.SetTeam, setTeam),
+		ofAgent(api.EndTeam, endTeam),
+		ofAgent(api.ListTeams, listTeams),
+		ofAgent(api.MakeTopic, makeTopic),
+		ofAgent(api.EndTopic, endTopic),
+		ofAgent(api.ListTopics, listTopics),
+		ofAgent(api.Subscribe, subscribe),
+		ofAgent(api.Post, post),
+		ofAgent(api.ListPosts, listPosts),
+		ofAgent(api.Acknowledge, acknowledge),
+		ofAgent(api.Adopt, adopt),
+		ofAgent(api.Dismiss, dismiss),
+		ofAgent(api.RestoreMessage, restoreMessage),
+		ofAgent(api.Snooze, snooze),
+		ofAgent(api.MarkRead, markRead),
+		ofAgent(api.CountMessages, countMessages),
+		ofAgent(api.MoveMessages, moveMessages),
+		ofAgent(api.SaveDraft, saveDraft),
+		ofAgent(api.FetchDraft, fetchDraft),
+		ofAgent(api.GetMessage, getMessage),
+		ofBackend(api.ReadUnread, readMail),
+		ofAgent(api.ListMessages, listMessages),
+		ofAgent(api.Search, search),
+		ofAgent(api.FollowMessages, followMessages),
+		ofAgent(api.ReadLog, readLog),
+		ofAgent(api.Complete, complete),
 
-		"fetch_agents":       ofAgent(fetchAgents),
-		"fetch_agent":        ofAgent(fetchAgent),
-		"send_agent_message": ofAgent(sendAgentMessage),
-		"wait_for_finish":    ofAgent(waitForFinish),
-		"stop_agent":         ofAgent(stopAgent),
-		"hold_agent":         ofAgent(holdAgent),
-		"archive_agent":      ofAgent(archiveAgent),
-		"set_status":         ofAgent(setStatus),
-		"describe_agent":     ofAgent(describeAgent),
-		"set_policy":         ofAgent(setPolicy),
-		"run_agent":          ofBackend(runAgent),
-		"read_output":        ofAgent(readOutput),
+		ofAgent(api.FetchAgents, fetchAgents),
+		ofAgent(api.FetchAgent, fetchAgent),
+		ofAgent(api.SendAgentMessage, sendAgentMessage),
+		ofAgent(api.WaitForFinish, waitForFinish),
+		ofAgent(api.StopAgent, stopAgent),
+		ofAgent(api.HoldAgent, holdAgent),
+		ofAgent(api.ArchiveAgent, archiveAgent),
+		ofAgent(api.SetStatus, setStatus),
+		ofAgent(api.DescribeAgent, describeAgent),
+		ofAgent(api.SetPolicy, setPolicy),
+		ofBackend(api.RunAgent, runAgent),
+		ofAgent(api.ReadOutput, readOutput),
 
-		"invite":           ofAgent(invite),
-		"uninvite":         ofAgent(uninvite),
-		"list_invitations": ofAgent(listInvitations),
-		"accept":           ofAgent(accept),
-		"create_token":     ofAgent(createToken),
-		"list_tokens":      ofAgent(listTokens),
-		"revoke_token":     ofBackend(revokeToken),
-		"open_link":        ofBackend(openLink),
+		ofAgent(api.Invite, invite),
+		ofAgent(api.Uninvite, uninvite),
+		ofAgent(api.ListInvitations, listInvitations),
+		ofAgent(api.Accept, accept),
+		ofAgent(api.CreateToken, createToken),
+		ofAgent(api.ListTokens, listTokens),
+		ofBackend(api.RevokeToken, revokeToken),
+		ofBackend(api.OpenLink, openLink),
 
-		"list_nodes": ofBackend(listNodes),
-		"limit_peer": ofBackend(limitPeer),
-		"drop_peer":  ofBackend(dropPeer),
-		"get_quota":  ofAgent(getQuota),
-		"set_quota":  ofAgent(setQuota),
+		ofBackend(api.ListNodes, listNodes),
+		ofBackend(api.LimitPeer, limitPeer),
+		ofBackend(api.DropPeer, dropPeer),
+		ofAgent(api.GetQuota, getQuota),
+		ofAgent(api.SetQuota, setQuota),
 
-		"status":         ofBackend(status),
-		"start_programs": ofBackend(startPrograms),
-		"verify":         ofBackend(verify),
-		"stop":           ofBackend(stop),
+		ofBackend(api.Status, status),
+		ofBackend(api.StartPrograms, startPrograms),
+		ofBackend(api.Verify, verify),
+		ofBackend(api.Stop, stop),
 
-		"archive_journal": ofBackend(archiveJournal),
-		"list_archive":    ofBackend(listArchive),
-		"move_segments":   ofBackend(moveSegments),
-		"fetch_segments":  ofBackend(fetchSegments),
+		ofBackend(api.ArchiveJournal, archiveJournal),
+		ofBackend(api.ListArchive, listArchive),
+		ofBackend(api.MoveSegments, moveSegments),
+		ofBackend(api.FetchSegments, fetchSegments),
 	}
 }

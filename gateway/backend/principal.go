@@ -21,8 +21,10 @@ type principal struct {
 	local   bool
 	below   bool                 // of a process below a coding agent, on the node's own socket
 	session func() *actors.Agent // of such a process: the agent of the session that it belongs to now, nil for none; agent is that one's address
-	epoch   uint64               // of the node's tokens, before the token was identified
-	checked atomic.Uint64        // the same, before it was last found good
+
+	mayCancel func(form capabilities.ID) error // of such a process: refuses a form that one of another session waits for
+	epoch     uint64                           // of the node's tokens, before the token was identified
+	checked   atomic.Uint64                    // the same, before it was last found good
 }
 
 // ID implements api.Principal.

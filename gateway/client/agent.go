@@ -164,12 +164,6 @@ func (c *Client) Prompt(ctx context.Context, p Prompt) (Prompted, error) {
 	return Prompted{Agent: agent, Message: idOf(got.Message), Queued: got.Queued}, nil
 }
 
-// Report sets the status of the client's agent: Initializing, Idle, Running, or Failed with the problem. The node sets the
-// status of an agent with a program itself, and refuses Report with NOT_PERMITTED.
-func (c *Client) Report(ctx context.Context, status, problem string) error {
-	return c.Call(ctx, "set_status", api.SetStatusRequest{Status: status, Error: problem}, nil)
-}
-
 // finish is the end of a wait for an agent.
 type finish struct {
 	Status string `json:"status"`
@@ -193,33 +187,4 @@ func (c *Client) WaitForAgent(ctx context.Context, agent string) (status string,
 // its host and its maker.
 func (c *Client) Stop(ctx context.Context, agent string) error {
 	return c.Call(ctx, "stop_agent", api.AgentRequest{AgentID: agent}, nil)
-}
-
-// Hold stops an agent, or starts it again. Stopped, its run ends, what it asks is cancelled, and what waits for its program stays
-// queued. Hold returns when the program has ended. It is for the agent itself, its host and its maker.
-func Hold(ctx context.Context, c *Client, agent string, hold bool) error {
-	return c.Call(ctx, "hold_agent", api.HoldAgentRequest{AgentID: agent, Hold: hold}, nil)
-}
-
-// Archive puts an agent out of use: its run ends, what it asks is cancelled, and it takes no more messages. Archive is for the
-// agent's host and its maker.
-func (c *Client) Archive(ctx context.Context, agent string) error {
-	return c.Call(ctx, "archive_agent", api.AgentRequest{AgentID: agent}, nil)
-}
-
-// Description is the title and the labels of an agent. A nil member stays unchanged.
-type Description struct {
-	Title  *string           `json:"title,omitempty"`
-	Labels map[string]string `json:"labels,omitzero"` // all of them: an empty map is none
-}
-
-// Describe replaces the title or labels of the client's agent.
-func (c *Client) Describe(ctx context.Context, d Description) error {
-	return c.Call(ctx, "describe_agent", d, nil)
-}
-
-// SetPolicy sets the policy for an agent's calls that need permission: AskAlways, AskOnMiss, AskNever or DenyAll. It is for the
-// agent's host.
-func (c *Client) SetPolicy(ctx context.Context, agent, policy string) error {
-	return c.Call(ctx, "set_policy", api.SetPolicyRequest{AgentID: agent, Policy: policy}, nil)
 }

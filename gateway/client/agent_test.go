@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
@@ -30,11 +31,11 @@ type newWorker struct {
 func worker(t *testing.T, host *client.Client, w newWorker, script string) client.ID {
 	t.Helper()
 	w.Runtime, w.Command, w.Folder, w.Wait = "exec", []string{"sh", "-c", script}, t.TempDir(), true
-	var made client.Made
+	var made api.MakeAgentResponse
 	if err := host.Call(t.Context(), "run_agent", w, &made); err != nil {
 		t.Fatal(err)
 	}
-	return made.Agent
+	return client.ID(made.Agent.String())
 }
 
 // waitFile returns a shell command that waits for a file, and a function that creates the file.
@@ -246,7 +247,7 @@ func TestStopAndArchive(t *testing.T) {
 	if m, err := host.Message(t.Context(), form.ID()); err != nil || m.Outcome == nil || m.Outcome.Status != client.Cancelled {
 		t.Errorf("what it asked is %+v %v", m.Outcome, err)
 	}
-	if err := host.Archive(t.Context(), "w"); err != nil {
+	if err := api.ArchiveAgent.Run(t.Context(), host, api.AgentRequest{AgentID: "w"}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := host.Prompt(t.Context(), client.Prompt{Agent: "w", Text: "go"})
@@ -264,7 +265,7 @@ func TestStopAndArchive(t *testing.T) {
 // TestAgentReportsItsActivity uses an agent without a program, which this client serves.
 func TestAgentReportsItsActivity(t *testing.T) {
 	h, host, fae := openTest(t)
-	if err := fae.Report(t.Context(), client.Running, ""); err != nil {
+	if err := api.SetStatus.Run(t.Context(), fae, api.SetStatusRequest{Status: client.Running}); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan string, 1)
@@ -280,14 +281,14 @@ func TestAgentReportsItsActivity(t *testing.T) {
 	if m, err := fae.Message(t.Context(), client.Number(0)); err != nil || m.Text != "work" {
 		t.Errorf("it was told %+v %v", m, err)
 	}
-	if err := fae.Report(t.Context(), client.Failed, "out of ideas"); err != nil {
+	if err := api.SetStatus.Run(t.Context(), fae, api.SetStatusRequest{Status: client.Failed, Error: "out of ideas"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-ended; got != "error out of ideas <nil>" {
 		t.Errorf("got %s", got)
 	}
 	for status, problem := range map[string]string{"asleep": "", client.Closed: "", client.Idle: "but tired"} {
-		if err := fae.Report(t.Context(), status, problem); parley.CodeOf(err) != parley.InvalidArgument {
+		if err := api.SetStatus.Run(t.Context(), fae, api.SetStatusRequest{Status: status, Error: problem}); parley.CodeOf(err) != parley.InvalidArgument {
 			t.Errorf("%s %s: %v", status, problem, err)
 		}
 	}
@@ -297,12 +298,12 @@ func TestAgentReportsItsActivity(t *testing.T) {
 	}
 	defer as.Close()
 	title, labels := "The thinker", map[string]string{"ui": "true"}
-	for _, d := range []client.Description{{Title: &title, Labels: map[string]string{"x": "y"}}, {Labels: labels}} {
-		if err := as.Describe(t.Context(), d); err != nil {
+	for _, d := range []api.DescribeAgentRequest{{Title: &title, Labels: map[string]string{"x": "y"}}, {Labels: labels}} {
+		if err := api.DescribeAgent.Run(t.Context(), as, d); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := host.SetPolicy(t.Context(), "fae", client.DenyAll); err != nil {
+	if err := api.SetPolicy.Run(t.Context(), host, api.SetPolicyRequest{AgentID: "fae", Policy: client.DenyAll}); err != nil {
 		t.Fatal(err)
 	}
 	if a, err := host.Agent(t.Context(), title); err != nil || !maps.Equal(a.Labels, labels) || a.Policy != client.DenyAll || a.Runtime != "" {
@@ -313,13 +314,13 @@ func TestAgentReportsItsActivity(t *testing.T) {
 	} else if d, err := p.Await(t.Context()); err != nil || d.Allowed || d.Rule != "" {
 		t.Errorf("its policy denies: %+v %v", d, err)
 	}
-	if err := as.Describe(t.Context(), client.Description{Labels: map[string]string{}}); err != nil {
+	if err := api.DescribeAgent.Run(t.Context(), as, api.DescribeAgentRequest{Labels: map[string]string{}}); err != nil {
 		t.Fatal(err)
 	}
 	if a, err := host.Agent(t.Context(), title); err != nil || len(a.Labels) != 0 {
 		t.Errorf("got %+v %v", a, err)
 	}
-	if err := as.SetPolicy(t.Context(), "SELF", client.AskNever); parley.CodeOf(err) != parley.NotPermitted {
+	if err := api.SetPolicy.Run(t.Context(), as, api.SetPolicyRequest{AgentID: "SELF", Policy: client.AskNever}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("it sets its own policy: %v", err)
 	}
 }

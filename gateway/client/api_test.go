@@ -49,13 +49,10 @@ func TestClientTypesMatchAPI(t *testing.T) {
 		own[same, Outcome]("answer_with"),
 		own[same, messagePage]("list_messages"),
 		own[same, messagePage]("follow_messages"),
-		own[same, Located]("locate"),
-		own[NewAgent, Made]("make_agent"),
 		own[same, agentList]("fetch_agents"),
 		own[same, agentResult]("fetch_agent"),
 		own[Prompt, same]("send_agent_message"),
 		own[same, finish]("wait_for_finish"),
-		own[Description, same]("describe_agent"),
 		own[same, outputPage]("read_output"),
 	} {
 		o, ok := ops[c.name]

@@ -3,12 +3,9 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"parley"
 	"parley/actors/view"
-	"parley/capabilities"
-	"parley/gateway/api"
 )
 
 // Approval asks whether a tool may be called with an input, any JSON value, which is shown unchanged. With Attended it
@@ -93,60 +90,4 @@ func (p *Permission) Await(ctx context.Context) (Decision, error) {
 	}
 	d.Allowed, d.Reason = o.Allowed, said.Reason
 	return d, nil
-}
-
-// Trial is what rules would have decided of an agent's past calls.
-type Trial = view.Trial
-
-// TryOffers tries the rules that an approval offers on the calls that its asker has asked about so far, as rules that allow.
-func TryOffers(ctx context.Context, c *Client, approval ID) (Trial, error) {
-	return get[Trial](ctx, c, "try_rules", api.TryRulesRequest{FormRef: refTo(approval)})
-}
-
-// ProposeRules returns the rules that follow from what was always decided alike of an agent's calls. MakeProposed makes one.
-func ProposeRules(ctx context.Context, c *Client, agent string) (Trial, error) {
-	return get[Trial](ctx, c, "propose_rules", api.ProposeRulesRequest{Agent: agent})
-}
-
-// MakeProposed makes a rule that is proposed for an agent, with an end if until is not zero.
-func MakeProposed(ctx context.Context, c *Client, agent, proposal string, until time.Time) (view.TriedRule, error) {
-	return get[view.TriedRule](ctx, c, "make_rule", api.MakeRuleRequest{Agent: agent, Proposal: proposal, Until: capabilities.At(until)})
-}
-
-// TryRules tries the standing rules of an agent on the calls that it has asked about so far.
-func TryRules(ctx context.Context, c *Client, agent string) (Trial, error) {
-	return get[Trial](ctx, c, "try_rules", api.TryRulesRequest{Agent: agent})
-}
-
-// Mandate is leave that an agent was given, and what is left of it.
-type Mandate = view.Mandate
-
-// AllowWithMandate allows the call of an approval that a message shows, and gives its asker leave for later calls.
-func AllowWithMandate(ctx context.Context, c *Client, approval Message, terms parley.MandateTerms) (Outcome, error) {
-	return get[Outcome](ctx, c, "respond_form", api.RespondFormRequest{FormRef: refTo(approval.ID()), Answer: parley.Answer{
-		Digest: approval.Digest, Mandate: &terms, Values: map[string]capabilities.Value{"decision": capabilities.String("once")},
-	}})
-}
-
-// ListMandates returns the mandates of an agent, "" for the client's own, oldest first: those that last and, with all, the last ones that
-// have ended.
-func ListMandates(ctx context.Context, c *Client, agent string, all bool) ([]Mandate, error) {
-	var list []Mandate
-	for at := (api.Paging{}); ; {
-		got, err := get[api.ListMandatesResponse](ctx, c, "list_mandates", api.ListMandatesRequest{Agent: agent, All: all, Paging: at})
-		if list = append(list, got.Mandates...); err != nil || got.Next == "" {
-			return list, err
-		}
-		at.After = got.Next
-	}
-}
-
-// EndMandate ends a mandate of an agent whose host the client is. No call that comes later passes by it.
-func EndMandate(ctx context.Context, c *Client, agent string, mandate ID) error {
-	id, err := capabilities.ParseID(string(mandate))
-	if err != nil {
-		return err
-	}
-	_, err = get[api.Done](ctx, c, "end_mandate", api.MandateRequest{Agent: agent, Mandate: id})
-	return err
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"parley"
+	"parley/actors/view"
+	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
@@ -80,8 +82,13 @@ func TestDecideManyHasAResultForEach(t *testing.T) {
 	if _, err := host.Answer(t.Context(), second.Form, map[string]string{"decision": "once", "input": other}); err != nil {
 		t.Fatal(err)
 	}
-	results, err := host.DecideMany(t.Context(), shown, "deny", "not now")
-	if err != nil || len(results) != 2 || results[0].Error != nil || results[0].Outcome.Status != client.Answered || parley.CodeOf(results[1].Error) != parley.AlreadyAnswered {
+	many := api.DecideManyRequest{Key: client.NewKey()}
+	for _, m := range shown {
+		many.Decisions = append(many.Decisions, parley.Decision{Form: m.MessageID, Digest: m.Digest, Decision: "deny", Reason: "not now"})
+	}
+	got, err := api.DecideMany.Do(t.Context(), host, many)
+	results := got.Results
+	if err != nil || len(results) != 2 || results[0].Error != nil || results[0].Outcome.Status != view.StatusAnswered || parley.CodeOf(results[1].Error) != parley.AlreadyAnswered {
 		t.Fatalf("%+v %v", results, err)
 	}
 	if d, err := first.Await(t.Context()); err != nil || d.Allowed || d.Reason != "not now" {

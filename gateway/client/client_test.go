@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
@@ -144,7 +146,7 @@ func TestWaitSurvivesNodeRestart(t *testing.T) {
 	if err := <-again; err != nil {
 		t.Errorf("an ask while the node was away: %v", err)
 	}
-	if _, err := host.AnswerText(ctx, client.Number(0), map[string][]string{"a": {"x"}}); err != nil {
+	if _, err := host.Answer(ctx, client.Number(0), map[string]string{"a": "x"}); err != nil {
 		t.Fatal(err)
 	}
 	var values struct{ A string }
@@ -350,7 +352,7 @@ func TestNamesAndReferences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := host.Resolve(t.Context(), asked.Form, "fae"); err != nil {
+	if _, err := api.Resolve.Do(t.Context(), host, api.ResolveRequest{FormRef: api.RefTo(string(asked.Form)), Name: "fae"}); err != nil {
 		t.Fatal(err)
 	}
 	outcome, err := asked.Await(t.Context())
@@ -358,18 +360,18 @@ func TestNamesAndReferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	var given struct{ Value client.Ref }
-	self, err := as.Locate(t.Context(), "@self")
-	if err != nil || outcome.Decode(&given) != nil || given.Value.Target != self.ID || given.Value.Kind != "agent" {
+	self, err := api.Locate.Do(t.Context(), as, api.NameRequest{Name: "@self"})
+	if err != nil || outcome.Decode(&given) != nil || string(given.Value.Target) != self.ID.String() || given.Value.Kind != "agent" {
 		t.Errorf("got %s, %v, want %v", outcome.Values, err, self)
 	}
-	if err := host.Store(t.Context(), "settings", map[string]any{"port": 443}); err != nil {
+	if err := api.StoreName.Run(t.Context(), host, api.StoreNameRequest{Name: "settings", Value: json.RawMessage(`{"port":443}`)}); err != nil {
 		t.Fatal(err)
 	}
 	var settings struct{ Port int }
 	if err := host.Lookup(t.Context(), "settings", false, &settings); err != nil || settings.Port != 443 {
 		t.Errorf("got %v %v", settings, err)
 	}
-	if err := host.Remove(t.Context(), "settings"); err != nil {
+	if err := api.RemoveName.Run(t.Context(), host, api.NameRequest{Name: "settings"}); err != nil {
 		t.Error(err)
 	}
 	if err := host.Lookup(t.Context(), "settings", false, &settings); parley.CodeOf(err) != parley.UnknownName {
@@ -388,7 +390,7 @@ func TestNamesAndReferences(t *testing.T) {
 func TestConnectionServesSeveralAgents(t *testing.T) {
 	h, host, _ := openTest(t)
 	for _, name := range []string{"ann", "ben"} {
-		if _, err := host.Make(t.Context(), client.NewAgent{Name: name}); err != nil {
+		if _, err := api.MakeAgent.Do(t.Context(), host, api.MakeAgentRequest{Name: name}); err != nil {
 			t.Fatal(err)
 		}
 		asked, err := host.ActingAs(name).Ask(t.Context(), client.Form{To: "HOST", Description: name, Fields: oneField()})
@@ -421,7 +423,7 @@ func TestConnectionServesSeveralAgents(t *testing.T) {
 // TestLargeCallsShareAConnection makes many large calls at once, together larger than one message of a connection.
 func TestLargeCallsShareAConnection(t *testing.T) {
 	_, host, _ := openTest(t)
-	if _, err := host.Make(t.Context(), client.NewAgent{Name: "ann"}); err != nil {
+	if _, err := api.MakeAgent.Do(t.Context(), host, api.MakeAgentRequest{Name: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	text := strings.Repeat("0123456789", 4_000)

@@ -10,6 +10,11 @@
 //	got, err := c.Prompt(ctx, client.Prompt{Agent: "builder", Text: "Make the tests pass."})
 //	status, agent, err := c.WaitForAgent(ctx, string(got.Agent))
 //
+//	err = api.ForwardForm.Run(ctx, c, api.ForwardFormRequest{FormRef: api.RefTo("3"), Recipient: "bob"})
+//
+// A Client has methods for what takes several calls, a wait, a key or types of its own. All operations are in package api, by
+// their names and with their types: a Client performs each.
+//
 // Promised: each ask, request, approval or prompt has an idempotency key, a new one if none is given. A message has one if it is
 // given. What has a key is repeated after a lost connection until it is known to be accepted, and arrives once. Reads are repeated too. A wait continues
 // through restarts of the node until its context ends. Follow and FollowOutput miss and repeat nothing, also for a

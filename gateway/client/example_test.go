@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
@@ -271,7 +272,7 @@ func ExampleClient_Prompt() {
 			fmt.Print(piece.Text)
 		}
 
-		err = host.Archive(ctx, "counter")
+		err = api.ArchiveAgent.Run(ctx, host, api.AgentRequest{AgentID: "counter"})
 		if err == nil {
 			_, err = host.Prompt(ctx, client.Prompt{Agent: "counter", Text: "And on."})
 		}

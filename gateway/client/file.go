@@ -9,7 +9,6 @@ import (
 	"io"
 
 	"parley"
-	"parley/actors/view"
 	"parley/events"
 	"parley/gateway/api"
 )
@@ -34,7 +33,7 @@ func (fs Files) Store(ctx context.Context, name, mediaType string, size int64, c
 			return f, fmt.Errorf("read %s: %w", parley.Quoted(name, 80), err)
 		}
 		part.Data = base64.StdEncoding.EncodeToString(data)
-		at, err := get[view.StoredFile](ctx, fs.c, "store_file", part)
+		at, err := api.StoreFile.Do(ctx, fs.c, part)
 		if err != nil {
 			return f, err
 		}
@@ -54,7 +53,7 @@ func (fs Files) Fetch(ctx context.Context, message ID, f File, w io.Writer) erro
 	sum := sha256.New()
 	all := io.MultiWriter(w, sum)
 	for at := int64(0); ; {
-		part, err := get[view.FilePart](ctx, fs.c, "fetch_file", api.FetchFileRequest{FormRef: refTo(message), File: f.Digest, Offset: at})
+		part, err := api.FetchFile.Do(ctx, fs.c, api.FetchFileRequest{FormRef: refTo(message), File: f.Digest, Offset: at})
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
@@ -49,10 +50,10 @@ func TestFollowCutOffTwiceWithinPage(t *testing.T) {
 		}
 	}
 	for n := range uint64(delivered - 1) {
-		if err := host.Dismiss(t.Context(), client.Number(n)); err != nil {
+		if err := api.Dismiss.Run(t.Context(), host, api.MessageRequest{FormRef: api.RefTo(string(client.Number(n)))}); err != nil {
 			t.Fatal(err)
 		}
-		if err := host.Restore(t.Context(), client.Number(n)); err != nil {
+		if err := api.RestoreMessage.Run(t.Context(), host, api.MessageRequest{FormRef: api.RefTo(string(client.Number(n)))}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,6 +5,10 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
+	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
@@ -16,62 +20,64 @@ func TestInboxIsSnoozedMarkedAndDrafted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	form := api.RefTo(string(asked.Form))
 	until := time.Now().Add(time.Hour).Truncate(time.Millisecond)
-	if err := host.Snooze(ctx, asked.Form, until); err != nil {
+	if err := api.Snooze.Run(ctx, host, api.SnoozeRequest{FormRef: form, Until: capabilities.At(until)}); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := host.MarkRead(ctx, false); err != nil || left != 0 {
-		t.Fatalf("%d are unread, %v", left, err)
+	if got, err := api.MarkRead.Do(ctx, host, api.MarkReadRequest{}); err != nil || got.Unread != 0 {
+		t.Fatalf("%d are unread, %v", got.Unread, err)
 	}
-	if err := host.SaveDraft(ctx, asked.Form, map[string][]string{"many": {"a", "b"}}); err != nil {
+	if err := api.SaveDraft.Run(ctx, host, api.SaveDraftRequest{FormRef: form, Texts: []events.FieldText{{Name: "many", Text: "a"}, {Name: "many", Text: "b"}}}); err != nil {
 		t.Fatal(err)
 	}
 	m, err := host.Message(ctx, asked.Form)
 	if err != nil || !m.SnoozedUntil.Std().Equal(until) || m.Unread || m.DraftAt == 0 {
 		t.Errorf("%+v, %v", m, err)
 	}
-	if d, err := host.Draft(ctx, asked.Form); err != nil || len(d.Texts) != 2 || d.Texts[1].Text != "b" {
+	if d, err := api.FetchDraft.Do(ctx, host, api.FetchDraftRequest{FormRef: form}); err != nil || len(d.Texts) != 2 || d.Texts[1].Text != "b" {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if _, err := fae.Draft(ctx, asked.Form); err != nil {
+	if _, err := api.FetchDraft.Do(ctx, fae, api.FetchDraftRequest{FormRef: form}); err != nil {
 		t.Error(err) // it has none of its own
 	}
-	if err := fae.SaveDraft(ctx, asked.Form, map[string][]string{"many": {"a"}}); parley.CodeOf(err) != parley.NotPermitted {
+	if err := api.SaveDraft.Run(ctx, fae, api.SaveDraftRequest{FormRef: form, Texts: []events.FieldText{{Name: "many", Text: "a"}}}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("the asker drafts an answer: %v", err)
 	}
 	for _, text := range []string{"half a message", ""} {
-		if err := host.SaveMessageDraft(ctx, "fae", "", text); err != nil {
+		if err := api.SaveDraft.Run(ctx, host, api.SaveDraftRequest{To: "fae", Text: &text}); err != nil {
 			t.Fatal(err)
 		}
-		if d, err := host.MessageDraft(ctx, "fae", ""); err != nil || d.Text != text {
+		if d, err := api.FetchDraft.Do(ctx, host, api.FetchDraftRequest{To: "fae"}); err != nil || d.Text != text {
 			t.Errorf("%+v, %v", d, err)
 		}
-		if err := host.SaveMessageDraft(ctx, "", asked.Form, text); err != nil {
+		if err := api.SaveDraft.Run(ctx, host, api.SaveDraftRequest{FormRef: form, Text: &text}); err != nil {
 			t.Fatal(err)
 		}
-		if d, err := host.MessageDraft(ctx, "", asked.Form); err != nil || d.Text != text {
+		if d, err := api.FetchDraft.Do(ctx, host, api.FetchDraftRequest{FormRef: form, Reply: true}); err != nil || d.Text != text {
 			t.Errorf("%+v, %v", d, err)
 		}
 	}
-	if c, err := host.Counts(ctx); err != nil || c != (client.Counts{Snoozed: 1, All: 1}) {
+	if c, err := api.CountMessages.Do(ctx, host, api.CountMessagesRequest{}); err != nil || c != (view.MessageCounts{Snoozed: 1, All: 1}) {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if refused, err := host.MoveMessages(ctx, "snooze", until.Add(time.Hour), asked.Form, client.Number(99)); err != nil || len(refused) != 1 || refused[0].Number != "99" || refused[0].Error.Code != parley.NoSuchMessage {
-		t.Errorf("%+v, %v", refused, err)
+	move := api.MoveMessagesRequest{Do: "snooze", Until: capabilities.At(until.Add(time.Hour)), Messages: []api.FormRef{form, api.RefTo("99")}}
+	if got, err := api.MoveMessages.Do(ctx, host, move); err != nil || len(got.Refused) != 1 || got.Refused[0].Number != "99" || got.Refused[0].Error.Code != parley.NoSuchMessage {
+		t.Errorf("%+v, %v", got, err)
 	}
-	if err := host.Snooze(ctx, asked.Form, time.Time{}); err != nil {
+	if err := api.Snooze.Run(ctx, host, api.SnoozeRequest{FormRef: form}); err != nil {
 		t.Fatal(err)
 	}
-	if err := host.Dismiss(ctx, asked.Form); err != nil {
+	if err := api.Dismiss.Run(ctx, host, api.MessageRequest{FormRef: form}); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := host.Counts(ctx); err != nil || c != (client.Counts{Done: 1, All: 1}) {
+	if c, err := api.CountMessages.Do(ctx, host, api.CountMessagesRequest{}); err != nil || c != (view.MessageCounts{Done: 1, All: 1}) {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if err := host.Restore(ctx, asked.Form); err != nil {
+	if err := api.RestoreMessage.Run(ctx, host, api.MessageRequest{FormRef: form}); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := host.Counts(ctx); err != nil || c != (client.Counts{Pending: 1, Unread: 1, All: 1}) {
+	if c, err := api.CountMessages.Do(ctx, host, api.CountMessagesRequest{}); err != nil || c != (view.MessageCounts{Pending: 1, Unread: 1, All: 1}) {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -80,39 +86,40 @@ func TestInboxIsSnoozedMarkedAndDrafted(t *testing.T) {
 func TestRightIsHandedOn(t *testing.T) {
 	_, host, fae := openTest(t)
 	ctx := t.Context()
-	ask := func() client.ID {
+	ask := func() api.FormRef {
 		asked, err := fae.Ask(ctx, client.Form{To: "HOST", Description: "which?", Fields: []client.Field{{Name: "port", Type: "number"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return asked.Form
+		return api.RefTo(string(asked.Form))
 	}
 	form := ask()
-	right, err := host.GrantAnswer(ctx, form, client.NewRight{Outcomes: []string{"answer"}, Uses: 2, Until: time.Now().Add(time.Hour), Name: "phone"})
-	if err != nil || client.ID(right.Form.String()) != form || right.Uses != 2 || right.Until == 0 {
+	right, err := api.GrantAnswer.Do(ctx, host, api.GrantAnswerRequest{FormRef: form, Outcomes: []string{"answer"}, Uses: 2, Until: capabilities.At(time.Now().Add(time.Hour)), Name: "phone"})
+	if err != nil || api.RefTo(right.Form.String()) != form || right.Uses != 2 || right.Until == 0 {
 		t.Fatalf("%+v, %v", right, err)
 	}
-	child, err := fae.NarrowRight(ctx, right.Secret, client.NewRight{Uses: 1})
-	if err != nil || client.ID(child.Form.String()) != form || child.Uses != 1 || child.Until != right.Until || len(child.Outcomes) != 1 {
+	child, err := api.GrantAnswer.Do(ctx, fae, api.GrantAnswerRequest{Secret: right.Secret, Uses: 1})
+	if err != nil || api.RefTo(child.Form.String()) != form || child.Uses != 1 || child.Until != right.Until || len(child.Outcomes) != 1 {
 		t.Fatalf("%+v, %v", child, err)
 	}
-	if _, err := fae.NarrowRight(ctx, right.Secret, client.NewRight{Outcomes: []string{"decline"}}); parley.CodeOf(err) != parley.NotPermitted {
+	if _, err := api.GrantAnswer.Do(ctx, fae, api.GrantAnswerRequest{Secret: right.Secret, Outcomes: []string{"decline"}}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("a wider right: %v", err)
 	}
-	use := client.RightUse{Outcome: "answer", Texts: map[string][]string{"port": {"443"}}}
-	if o, err := host.AnswerWith(ctx, child.Secret, use); err != nil || o.Status != "answered" {
+	use := api.AnswerWithRequest{Secret: child.Secret, Outcome: "answer", Texts: []events.FieldText{{Name: "port", Text: "443"}}}
+	if o, err := api.AnswerWith.Do(ctx, host, use); err != nil || o.Status != "answered" {
 		t.Errorf("%+v, %v", o, err)
 	}
-	if right, err = host.GrantAnswer(ctx, ask(), client.NewRight{}); err != nil || len(right.Outcomes) != 2 {
+	if right, err = api.GrantAnswer.Do(ctx, host, api.GrantAnswerRequest{FormRef: ask()}); err != nil || len(right.Outcomes) != 2 {
 		t.Fatalf("%+v, %v", right, err)
 	}
-	if child, err = host.NarrowRight(ctx, right.Secret, client.NewRight{}); err != nil {
+	if child, err = api.GrantAnswer.Do(ctx, host, api.GrantAnswerRequest{Secret: right.Secret}); err != nil {
 		t.Fatal(err)
 	}
 	if err := host.Call(ctx, "revoke", map[string]any{"grant": right.Grant}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := host.AnswerWith(ctx, child.Secret, use); parley.CodeOf(err) != parley.NotPermitted {
+	use.Secret = child.Secret
+	if _, err := api.AnswerWith.Do(ctx, host, use); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("a right made of a revoked one: %v", err)
 	}
 }
@@ -131,7 +138,7 @@ func TestSenderAwaitsStates(t *testing.T) {
 	if _, err := fae.AwaitState(ctx, sent.ID(), "shown", time.Millisecond); parley.CodeOf(err) != parley.Timeout {
 		t.Errorf("it was not shown: %v", err)
 	}
-	if err := host.Acknowledge(ctx, sent.ID()); err != nil {
+	if err := api.Acknowledge.Run(ctx, host, api.MessageRequest{FormRef: api.RefTo(string(sent.ID()))}); err != nil {
 		t.Fatal(err)
 	}
 	if o, err := fae.AwaitState(ctx, sent.ID(), "shown", 0); err != nil || o.Status != "handled" || o.Note != "acknowledged" {

@@ -47,28 +47,28 @@ type pending struct {
 
 func newPending() *pending { return &pending{first: make(chan struct{})} }
 
-// link is one connection. One goroutine reads, and one writes what others have queued.
+// link is one connection. A goroutine reads. What is queued is written by the call that has queued it first, as long as it need
+// not wait, and then by a goroutine.
 type link struct {
 	conn *websocket.Conn
 
-	mu    sync.Mutex
-	out   [][]byte // messages; frames are added to the last
-	calls map[uint64]*pending
-	signs map[string]*sign // by token
-	most  int              // of signs
-	next  uint64
-	idle  list.List // accepted asks whose outcomes nobody awaits, the oldest first
-	spare []byte    // to write the next message to
-	going bool      // the node begins nothing more
-	ended bool
-	wake  chan struct{}
-	gone  chan struct{} // closed when it has ended
+	mu     sync.Mutex
+	out    [][]byte // messages; frames are added to the last
+	calls  map[uint64]*pending
+	signs  map[string]*sign // by token
+	most   int              // of signs
+	next   uint64
+	idle   list.List // accepted asks whose outcomes nobody awaits, the oldest first
+	spare  []byte    // to write the next message to
+	writes bool      // somebody writes
+	going  bool      // the node begins nothing more
+	ended  bool
+	gone   chan struct{} // closed when it has ended
 }
 
 func newLink(conn *websocket.Conn, signs int) *link {
-	l := &link{conn: conn, calls: map[uint64]*pending{}, signs: map[string]*sign{}, most: signs, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	l := &link{conn: conn, calls: map[uint64]*pending{}, signs: map[string]*sign{}, most: signs, gone: make(chan struct{})}
 	go l.read()
-	go l.write()
 	return l
 }
 
@@ -85,8 +85,17 @@ func (l *link) isOpen() bool {
 // send queues a frame that begins a call. It returns false if nothing begins any more.
 func (l *link) send(f mux.Frame, p *pending) bool {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.sendLocked(f, p)
+	first := !l.writes
+	l.writes = true
+	sent := l.sendLocked(f, p)
+	if first && !sent {
+		l.writes = false
+	}
+	l.mu.Unlock()
+	if first && sent {
+		l.writeNow()
+	}
+	return sent
 }
 
 // sendLocked is send for a caller that holds l.mu.
@@ -109,9 +118,9 @@ func (l *link) queue(f mux.Frame) {
 		l.out = append(l.out, mux.AppendClient(l.spare, f))
 		l.spare = nil
 	}
-	select {
-	case l.wake <- struct{}{}:
-	default:
+	if !l.writes {
+		l.writes = true
+		go l.write()
 	}
 }
 
@@ -174,30 +183,67 @@ func (l *link) unlist(p *pending) {
 	}
 }
 
+// writeNow writes what is queued, and leaves to a goroutine what would have to wait, and what is queued meanwhile.
+func (l *link) writeNow() {
+	messages, more := l.take()
+	if !more {
+		return
+	}
+	all, err := true, error(nil)
+	for len(messages) > 0 && all && err == nil {
+		all, err = l.conn.WriteNow(websocket.Binary, messages[0])
+		messages = l.written(messages)
+	}
+	if err != nil {
+		l.end(err)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.out = append(messages, l.out...)
+	if l.writes = !all || len(l.out) > 0; l.writes {
+		go l.write()
+	}
+}
+
+// write writes until nothing is queued.
 func (l *link) write() {
-	for {
-		select {
-		case <-l.wake:
-		case <-l.gone:
+	err := l.conn.Flush()
+	for err == nil {
+		messages, more := l.take()
+		if !more {
 			return
 		}
-		runtime.Gosched() // others that are to send something send it in the same message
-		l.mu.Lock()
-		messages := l.out
-		l.out = nil
-		l.mu.Unlock()
-		for _, message := range messages {
-			if err := l.conn.Write(websocket.Binary, message); err != nil {
-				l.end(err)
-				return
-			}
-		}
-		if len(messages) > 0 && cap(messages[0]) <= joinedSize { // a large request should not stay for ever
-			l.mu.Lock()
-			l.spare = messages[0][:0]
-			l.mu.Unlock()
+		for len(messages) > 0 && err == nil {
+			err = l.conn.Write(websocket.Binary, messages[0])
+			messages = l.written(messages)
 		}
 	}
+	l.end(err)
+}
+
+// take returns what is queued. If that is nothing, nobody writes any more.
+func (l *link) take() (messages [][]byte, more bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.calls) > 1 {
+		l.mu.Unlock()
+		runtime.Gosched() // others that are to send something send it in the same message
+		l.mu.Lock()
+	}
+	messages, l.out = l.out, nil
+	l.writes = len(messages) > 0
+	return messages, l.writes
+}
+
+// written drops a message, whose buffer is for the next one.
+func (l *link) written(messages [][]byte) [][]byte {
+	if cap(messages[0]) <= joinedSize { // a large request should not stay for ever
+		l.mu.Lock()
+		l.spare = messages[0][:0]
+		l.mu.Unlock()
+	}
+	return messages[1:]
 }
 
 func (l *link) read() {

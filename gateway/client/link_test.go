@@ -3,13 +3,20 @@ package client_test
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	"parley"
+	"parley/gateway/api"
 	"parley/gateway/client"
+	"parley/gateway/mux"
 	"parley/internal/eventually"
+	"parley/internal/websocket"
 )
 
 // TestCyclesSurviveKill kills the node with SIGKILL while several agents ask and answer on one connection. Each form
@@ -21,7 +28,7 @@ func TestCyclesSurviveKill(t *testing.T) {
 	begun.Add(askers)
 	for i := range askers {
 		name := fmt.Sprint("asker-", i)
-		if _, err := host.Make(t.Context(), client.NewAgent{Name: name}); err != nil {
+		if _, err := api.MakeAgent.Do(t.Context(), host, api.MakeAgentRequest{Name: name}); err != nil {
 			t.Fatal(err)
 		}
 		asker := host.ActingAs(name)
@@ -132,7 +139,7 @@ func TestAgentsSignInOnOneConnection(t *testing.T) {
 	proxy := openCuttingProxy(t, h.address, "")
 	tokens := map[string]string{}
 	for _, name := range []string{"ann", "ben"} {
-		if _, err := host.Make(t.Context(), client.NewAgent{Name: name}); err != nil {
+		if _, err := api.MakeAgent.Do(t.Context(), host, api.MakeAgentRequest{Name: name}); err != nil {
 			t.Fatal(err)
 		}
 		var made struct{ ID, Token string }
@@ -220,7 +227,7 @@ func TestAsksBringTheirOutcomes(t *testing.T) {
 	}
 	wanted, err := fae.Request(t.Context(), client.Request{To: "HOST", Text: "a key"})
 	if err == nil {
-		_, err = host.Reject(t.Context(), wanted.Form, "no")
+		_, err = api.Reject.Do(t.Context(), host, api.DeclineRequest{FormRef: api.RefTo(string(wanted.Form)), Reason: "no"})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -306,7 +313,7 @@ func TestAgentsSignOutForOthers(t *testing.T) {
 	var agents []*client.Client
 	for i := range 2 * most {
 		name := fmt.Sprint("agent-", i)
-		if _, err := host.Make(t.Context(), client.NewAgent{Name: name}); err != nil {
+		if _, err := api.MakeAgent.Do(t.Context(), host, api.MakeAgentRequest{Name: name}); err != nil {
 			t.Fatal(err)
 		}
 		var made struct{ Token string }
@@ -340,5 +347,47 @@ func TestAgentsSignOutForOthers(t *testing.T) {
 	}
 	if o, err := asked.Await(t.Context()); err != nil || o.Status != client.Answered {
 		t.Errorf("%+v %v", o, err)
+	}
+}
+
+// TestACallToANodeThatReadsNothingEnds calls a node that opens a connection and reads nothing. The calls end with their context,
+// also the one that has begun to write.
+func TestACallToANodeThatReadsNothingEnds(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "socket")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := make(chan *websocket.Conn, 1)
+	node := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := websocket.Accept(w, r, mux.Protocol, websocket.Options{})
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- conn
+	})}
+	go node.Serve(l)   //nolint:errcheck // it is closed
+	defer node.Close() //nolint:errcheck // with its listener
+	c, err := client.New(client.Options{Socket: socket, Patience: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error)
+	const calls = 8
+	for range calls {
+		go func() {
+			_, err := c.Send(ctx, "HOST", client.Post{Text: strings.Repeat("a", 500_000)})
+			ended <- err
+		}()
+	}
+	defer (<-opened).Cut()
+	cancel()
+	for range calls {
+		if err := <-ended; err == nil {
+			t.Error("a call was answered")
+		}
 	}
 }

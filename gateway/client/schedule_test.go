@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"parley"
+	"parley/capabilities"
+	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
@@ -15,28 +17,29 @@ func TestMessagesAreSentLaterAndFound(t *testing.T) {
 	ctx := t.Context()
 	p := client.Post{Text: "the harbour is open", Key: "harbour"}
 	for range 2 {
-		if s, err := fae.Schedules().At(ctx, "HOST", p, time.Now().Add(time.Hour)); err == nil && s.Number == 1 {
+		if s, err := api.Schedule.Do(ctx, fae, api.ScheduleRequest{Recipient: "HOST", Post: p, At: capabilities.At(time.Now().Add(time.Hour))}); err == nil && s.Number == 1 {
 			p = client.Post{Text: p.Text, Key: p.Key}
 		} else if parley.CodeOf(err) != parley.InvalidArgument { // another time under the same key
 			t.Fatal(s, err)
 		}
 	}
-	if _, err := fae.Schedules().Every(ctx, "HOST", client.Post{Text: "every day"}, "@daily", ""); err != nil {
+	if _, err := api.Schedule.Do(ctx, fae, api.ScheduleRequest{Recipient: "HOST", Post: client.Post{Text: "every day"}, Every: "@daily"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := fae.Schedules().End(ctx, 1); err != nil {
+	if err := api.EndSchedule.Run(ctx, fae, api.EndScheduleRequest{Schedule: 1}); err != nil {
 		t.Fatal(err)
 	}
-	all, err := fae.Schedules().List(ctx)
+	list, err := api.ListSchedules.Do(ctx, fae, api.ListSchedulesRequest{})
+	all := list.Schedules
 	if err != nil || len(all) != 1 || all[0].Number != 2 || all[0].Every != "@daily" || all[0].Next.Std().Before(time.Now()) {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	if _, err := fae.Send(ctx, "HOST", p); err != nil {
 		t.Fatal(err)
 	}
-	s := client.Search{From: "fae"}
+	s := api.SearchRequest{From: "fae"}
 	s.Text = "HARBOUR"
-	found, err := host.Search(ctx, s)
+	found, err := api.Search.Do(ctx, host, s)
 	if err != nil || len(found.Messages) != 1 || found.Messages[0].Text != p.Text || found.Next > 0 {
 		t.Errorf("%+v, %v", found, err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"parley/actors"
 	"parley/gateway"
+	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/internal/freeport"
 )
@@ -132,7 +133,7 @@ func (h *testServer) token(ctx context.Context, name string) (string, error) {
 		return "", err
 	}
 	defer host.Close()
-	if _, err := host.Make(ctx, client.NewAgent{Name: name}); err != nil {
+	if _, err := api.MakeAgent.Do(ctx, host, api.MakeAgentRequest{Name: name}); err != nil {
 		return "", err
 	}
 	var made struct {

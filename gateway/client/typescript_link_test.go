@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/gateway/mux"
 	"parley/internal/eventually"
@@ -203,7 +204,7 @@ func TestTypeScriptAsksBringTheirOutcomes(t *testing.T) {
 	for _, m := range listed(t, host, client.View{Pending: true}) {
 		var err error
 		if m.Type == "request" {
-			_, err = host.Reject(t.Context(), m.ID(), "no")
+			_, err = api.Reject.Do(t.Context(), host, api.DeclineRequest{FormRef: api.RefTo(string(m.ID())), Reason: "no"})
 		} else {
 			_, err = host.Decide(t.Context(), m, "once", "")
 		}

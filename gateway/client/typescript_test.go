@@ -16,6 +16,7 @@ import (
 
 	_ "github.com/cockroachdb/datadriven" // for its flag -rewrite
 
+	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
@@ -219,7 +220,7 @@ func TestTypeScriptPromptsAgent(t *testing.T) {
 	worker(t, host, newWorker{Name: "asks", Title: "Twin"}, `read prompt; printf '{"type":"approval","id":"a","tool":"shell","input":{"command":"ls"}}\n'; read decision`)
 	worker(t, host, newWorker{Name: "ill", Title: "Twin"}, "read prompt; exit 3")
 	worker(t, host, newWorker{Name: "old"}, "read prompt")
-	if err := host.Archive(t.Context(), "old"); err != nil {
+	if err := api.ArchiveAgent.Run(t.Context(), host, api.AgentRequest{AgentID: "old"}); err != nil {
 		t.Fatal(err)
 	}
 	first := startScript(t, "agents.mjs", h.url(), token, "The counter", "Count to two.")
@@ -278,7 +279,7 @@ func TestTypeScriptFollowAgentsSurvivesRestart(t *testing.T) {
 	if err := h.start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := host.Archive(t.Context(), "goes"); err != nil {
+	if err := api.ArchiveAgent.Run(t.Context(), host, api.AgentRequest{AgentID: "goes"}); err != nil {
 		t.Fatal(err)
 	}
 	worker(t, host, newWorker{Name: "comes", Labels: ui}, "read prompt")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
@@ -105,11 +106,11 @@ func TestFollowAgentsSurvivesRestart(t *testing.T) {
 	if err := h.start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := host.Archive(t.Context(), "goes"); err != nil {
+	if err := api.ArchiveAgent.Run(t.Context(), host, api.AgentRequest{AgentID: "goes"}); err != nil {
 		t.Fatal(err)
 	}
 	worker(t, host, newWorker{Name: "comes", Labels: ui}, "read prompt")
-	if err := fae.Report(t.Context(), client.Running, ""); err != nil {
+	if err := api.SetStatus.Run(t.Context(), fae, api.SetStatusRequest{Status: client.Running}); err != nil {
 		t.Fatal(err)
 	}
 	all.knows("HOST idle", "comes idle", "fae running", "stays error")
@@ -126,7 +127,7 @@ func TestFollowAgentsSurvivesRestart(t *testing.T) {
 	}
 	prompt(t, host, "comes", "go")
 	finishes(t, host, "comes", client.Idle)
-	if err := host.Archive(t.Context(), "stays"); err != nil {
+	if err := api.ArchiveAgent.Run(t.Context(), host, api.AgentRequest{AgentID: "stays"}); err != nil {
 		t.Fatal(err)
 	}
 	all.knows("HOST idle", "comes idle", "fae running")

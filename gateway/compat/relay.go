@@ -159,13 +159,14 @@ func (r *Relay) ask(o events.Origin, ask parley.Form) error {
 func (r *Relay) approve(o events.Origin, asks ApprovalPayload) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p, err := r.agent.Approve(r.ctx, o, parley.Approval{
+	p, err := r.agent.Approve(r.ctx, parley.Approval{
 		Tool:   asks.Tool,
 		Input:  asks.Input,
 		Folder: asks.Folder,
 		Reason: asks.Reason,
 		Part:   asks.Part,
 		Key:    keyOf(o),
+		Origin: &o,
 	})
 	switch {
 	case err != nil:

@@ -23,7 +23,7 @@ type Reply struct {
 
 // Answer answers the question of an exchange. It refuses with INVALID_ANSWER, or another code, what the form does not
 // accept, and then nothing has changed.
-func (e *Exchange) Answer(ctx context.Context, c Client, r Reply) error {
+func (e *Exchange) Answer(ctx context.Context, c api.Client, r Reply) error {
 	q := e.Question
 	switch {
 	case q == nil:
@@ -41,13 +41,13 @@ func (e *Exchange) Answer(ctx context.Context, c Client, r Reply) error {
 			return err
 		}
 		request.Texts = []events.FieldText{{Name: field, Text: r.Text}}
-		return c.Call(ctx, "respond_form", request, nil)
+		return api.RespondForm.Run(ctx, c, request)
 	}
 	var err error
 	if request.Values, err = valuesOf(r.Values); err != nil {
 		return err
 	}
-	return c.Call(ctx, "respond_form", request, nil)
+	return api.RespondForm.Run(ctx, c, request)
 }
 
 // onlyField returns the field that a text answers: the only one, or the only one that is required.
@@ -114,18 +114,18 @@ func isExact(v any) bool {
 
 // End withdraws the form of an exchange that the caller has asked, or declines one that it was asked. It refuses with
 // the code of the outcome if the form has ended already.
-func (e *Exchange) End(ctx context.Context, c Client, reason string) error {
+func (e *Exchange) End(ctx context.Context, c api.Client, reason string) error {
 	form := api.RefTo(e.ID())
 	if e.Form.Sent {
-		return c.Call(ctx, "cancel_form", api.EndRequest{FormRef: form, Reason: reason}, nil)
+		return api.CancelForm.Run(ctx, c, api.EndRequest{FormRef: form, Reason: reason})
 	}
-	return c.Call(ctx, "decline_form", api.DeclineRequest{FormRef: form, Revision: e.Form.AnswerRevision(), Reason: reason}, nil)
+	return api.DeclineForm.Run(ctx, c, api.DeclineRequest{FormRef: form, Revision: e.Form.AnswerRevision(), Reason: reason})
 }
 
 // Decline declines the question of an exchange, if it is the one with an ID.
-func (e *Exchange) Decline(ctx context.Context, c Client, id, reason string) error {
+func (e *Exchange) Decline(ctx context.Context, c api.Client, id, reason string) error {
 	if e.Question == nil || e.Question.MessageID.String() != id {
 		return parley.Refuse(parley.NoPendingInput, "the form %s is not the one that waits", parley.Quoted(id, 100))
 	}
-	return c.Call(ctx, "decline_form", api.DeclineRequest{FormRef: api.RefTo(id), Revision: e.Question.AnswerRevision(), Reason: reason}, nil)
+	return api.DeclineForm.Run(ctx, c, api.DeclineRequest{FormRef: api.RefTo(id), Revision: e.Question.AnswerRevision(), Reason: reason})
 }

@@ -13,13 +13,6 @@ import (
 	"parley/gateway/api"
 )
 
-// Client performs the operations of the caller on its node, within the caller's rights and limits.
-type Client interface {
-	// Call performs an operation with a request of its type in package api. It stores the response in what response
-	// points to.
-	Call(ctx context.Context, operation string, request, response any) error
-}
-
 const (
 	// AnswerField is the name of the only field of a form that begins an exchange.
 	AnswerField = "answer"
@@ -76,7 +69,7 @@ func markOf(m *view.Message) string {
 }
 
 // Begin asks an agent, by its name or ID, for an answer to a text. A second call with the same key asks nothing new.
-func Begin(ctx context.Context, c Client, agent, key, text string) (*Exchange, error) {
+func Begin(ctx context.Context, c api.Client, agent, key, text string) (*Exchange, error) {
 	switch {
 	case strings.TrimSpace(text) == "":
 		return nil, parley.Refuse(parley.InvalidArgument, "the message has no text")
@@ -92,20 +85,20 @@ func Begin(ctx context.Context, c Client, agent, key, text string) (*Exchange, e
 		Key:         key,
 		Fields:      []events.Field{{Name: AnswerField, Label: "Answer", Type: events.Textarea, Required: true}},
 	}}
-	var asked view.Asked
-	if err := c.Call(ctx, "form", request, &asked); err != nil {
+	asked, err := api.Form.Do(ctx, c, request)
+	if err != nil {
 		return nil, err
 	}
 	return Find(ctx, c, asked.Form.String())
 }
 
 // Find returns an exchange of the caller by its ID. It refuses with NO_SUCH_MESSAGE what is none.
-func Find(ctx context.Context, c Client, id string) (*Exchange, error) {
+func Find(ctx context.Context, c api.Client, id string) (*Exchange, error) {
 	if _, err := capabilities.ParseID(id); err != nil {
 		return nil, parley.Refuse(parley.NoSuchMessage, "there is no %s", parley.Quoted(id, 100))
 	}
-	var m view.Message
-	if err := c.Call(ctx, "get_message", api.MessageRequest{FormRef: api.RefTo(id)}, &m); err != nil {
+	m, err := api.GetMessage.Do(ctx, c, api.MessageRequest{FormRef: api.RefTo(id)})
+	if err != nil {
 		return nil, err
 	}
 	if m.Type != "form" || m.MessageID.String() != id {
@@ -116,7 +109,7 @@ func Find(ctx context.Context, c Client, id string) (*Exchange, error) {
 }
 
 // look finds what the agent wants from the caller.
-func (e *Exchange) look(ctx context.Context, c Client) error {
+func (e *Exchange) look(ctx context.Context, c api.Client) error {
 	if e.Ended() {
 		return nil
 	}
@@ -128,9 +121,9 @@ func (e *Exchange) look(ctx context.Context, c Client) error {
 	}
 	first := e.Form.Number + 1
 	for searched := 0; searched < maxSearched; searched += pageSize {
-		var page view.Inbox
 		request := api.ListMessagesRequest{MessageFilter: view.MessageFilter{Pending: true, All: true}, First: first, Limit: pageSize}
-		if err := c.Call(ctx, "list_messages", request, &page); err != nil {
+		page, err := api.ListMessages.Do(ctx, c, request)
+		if err != nil {
 			return err
 		}
 		for i := range page.Messages {
@@ -157,11 +150,11 @@ func (e *Exchange) look(ctx context.Context, c Client) error {
 
 // List returns the exchanges among the caller's messages before a number, newest first. It also returns the number
 // before which there are more; 0 if there are none. Before 0 is the end. At most so many messages are looked at.
-func List(ctx context.Context, c Client, before uint64, limit int, picks func(*view.Message) bool) (list []*Exchange, next uint64, err error) {
+func List(ctx context.Context, c api.Client, before uint64, limit int, picks func(*view.Message) bool) (list []*Exchange, next uint64, err error) {
 	for searched := 0; searched < maxSearched && len(list) < limit; searched += pageSize {
-		var page view.Inbox
 		request := api.ListMessagesRequest{MessageFilter: view.MessageFilter{All: true}, Last: pageSize, Before: before}
-		if err := c.Call(ctx, "list_messages", request, &page); err != nil {
+		page, err := api.ListMessages.Do(ctx, c, request)
+		if err != nil {
 			return nil, 0, err
 		}
 		for i := len(page.Messages) - 1; i >= 0; i-- {

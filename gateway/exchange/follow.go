@@ -14,10 +14,9 @@ const step = 25 * time.Second
 
 // Follow returns the states of an exchange: as it is now, and after each change, until it has ended or ctx ends. An error
 // is the last item. The end of ctx is no error.
-func Follow(ctx context.Context, c Client, id string) iter.Seq2[*Exchange, error] {
+func Follow(ctx context.Context, c api.Client, id string) iter.Seq2[*Exchange, error] {
 	return func(yield func(*Exchange, error) bool) {
-		var now view.Inbox
-		err := c.Call(ctx, "list_messages", api.ListMessagesRequest{MessageFilter: view.MessageFilter{All: true}, Last: 1}, &now)
+		now, err := api.ListMessages.Do(ctx, c, api.ListMessagesRequest{MessageFilter: view.MessageFilter{All: true}, Last: 1})
 		var last *Exchange
 		for cursor := now.Cursor; err == nil; {
 			var e *Exchange
@@ -41,16 +40,15 @@ func Follow(ctx context.Context, c Client, id string) iter.Seq2[*Exchange, error
 }
 
 // awaitChange blocks until messages have changed after a cursor, or for one step. It returns the cursor after them.
-func awaitChange(ctx context.Context, c Client, cursor uint64) (uint64, error) {
+func awaitChange(ctx context.Context, c api.Client, cursor uint64) (uint64, error) {
 	ms := step.Milliseconds()
-	var in view.Inbox
 	request := api.FollowMessagesRequest{MessageFilter: view.MessageFilter{All: true}, Cursor: cursor, WaitMs: &ms}
-	err := c.Call(ctx, "follow_messages", request, &in)
+	in, err := api.FollowMessages.Do(ctx, c, request)
 	return in.Cursor, err
 }
 
 // Await returns an exchange once it needs the caller or has ended, or as it is after a time.
-func Await(ctx context.Context, c Client, id string, longest time.Duration) (*Exchange, error) {
+func Await(ctx context.Context, c api.Client, id string, longest time.Duration) (*Exchange, error) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	var last *Exchange

@@ -6,18 +6,17 @@ import (
 	"time"
 
 	"parley"
+	"parley/gateway/api"
 )
 
 // Agent performs the operations of one agent on its node, for the tools. It is safe for concurrent use.
 type Agent interface {
+	// Client sets the agent that a request is made for. NOT_RUNNING means that the node could not be reached, so that the
+	// operation may have been performed or not.
+	api.Client
+
 	// Identity returns the same text at every call, unique among the agents that the Server serves.
 	Identity() string
-
-	// Call performs an operation with a request of its type in package api. It stores the response in the value that
-	// response points to, unless response is nil. It sets the agent that the request is made for. Errors are those of
-	// the operation. NOT_RUNNING means that the node could not be reached, so that the operation may have been
-	// performed or not.
-	Call(ctx context.Context, operation string, request, response any) error
 
 	// May refuses with NOT_PERMITTED an operation that Call would refuse for every request.
 	May(operation string) error
@@ -66,10 +65,13 @@ const (
 	pause    = 100 * time.Millisecond
 )
 
-// steadily performs a repeatable operation, and repeats it through a restart of the node.
-func steadily(ctx context.Context, a Agent, operation string, request, response any) error {
+// steady performs operations that may be repeated, and repeats them through a restart of the node.
+type steady struct{ api.Client }
+
+// Call implements api.Client.
+func (s steady) Call(ctx context.Context, operation string, request, response any) error {
 	for end := time.Now().Add(patience); ; {
-		err := a.Call(ctx, operation, request, response)
+		err := s.Client.Call(ctx, operation, request, response)
 		if parley.CodeOf(err) != parley.NotRunning || time.Now().After(end) || !rest(ctx) {
 			return err
 		}

@@ -36,8 +36,8 @@ func listAgents(ctx context.Context, c *call) (any, error) {
 		Filter: view.AgentFilter{Labels: arguments.Labels, Statuses: arguments.Statuses},
 		Paging: api.Paging{After: arguments.Cursor, Limit: limit(arguments.Limit)},
 	}
-	var got api.FetchAgentsResponse
-	if err := steadily(ctx, c.agent, "fetch_agents", request, &got); err != nil {
+	got, err := api.FetchAgents.Do(ctx, steady{c.agent}, request)
+	if err != nil {
 		return nil, err
 	}
 	return agentsOf(got.Agents, got.Next)
@@ -83,9 +83,9 @@ func waitForAgent(ctx context.Context, c *call) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait+time.Second) // the node reports the end of the wait
 	defer cancel()
-	var got view.Finish
 	request := api.WaitForFinishRequest{AgentID: arguments.Agent, TimeoutMs: max(1, wait.Milliseconds())}
-	if err := steadily(ctx, c.agent, "wait_for_finish", request, &got); err != nil {
+	got, err := api.WaitForFinish.Do(ctx, steady{c.agent}, request)
+	if err != nil {
 		return nil, err
 	}
 	return sanitizedWords(got)

@@ -77,7 +77,7 @@ func (c *call) send(ctx context.Context, q question) (a view.Asked, err error) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	defer context.AfterFunc(c.life, stop)()
-	err = steadily(ctx, c.agent, "form", request, &a)
+	a, err = api.Form.Do(ctx, steady{c.agent}, request)
 	if err == nil && q.Key == "" { // another call may have asked with a given key, and wait
 		c.sent = a.Form.String()
 	}

@@ -203,6 +203,5 @@ func (c *call) asItIs(r api.AwaitRequest, handle string) ending {
 func (c *call) turn(ctx context.Context, r api.AwaitRequest, wait time.Duration) (o view.Outcome, err error) {
 	ms := max(0, min(wait, maxWait).Milliseconds())
 	r.WaitMs = &ms
-	err = c.agent.Call(ctx, "await", r, &o)
-	return o, err
+	return api.Await.Do(ctx, c.agent, r)
 }

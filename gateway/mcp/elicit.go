@@ -182,24 +182,22 @@ func (c *call) elsewhere(ctx context.Context, form string) string {
 
 // settle answers, declines or cancels a form by the person's response. A form that has ended already is no error.
 func (c *call) settle(ctx context.Context, m *view.Message, did *sdk.ElicitResult) error {
-	var operation string
-	var request any
-	form := api.RefTo(m.MessageID.String())
+	var err error
+	again, form := steady{c.agent}, api.RefTo(m.MessageID.String())
 	switch did.Action {
 	case accepted:
-		values, err := answerOf(m.Fields, did.Content)
-		if err != nil {
-			return err
+		values, wrong := answerOf(m.Fields, did.Content)
+		if wrong != nil {
+			return wrong
 		}
-		operation, request = "respond_form", api.RespondFormRequest{FormRef: form, Answer: parley.Answer{Revision: m.AnswerRevision(), Values: values}}
+		err = api.RespondForm.Run(ctx, again, api.RespondFormRequest{FormRef: form, Answer: parley.Answer{Revision: m.AnswerRevision(), Values: values}})
 	case declined:
-		operation, request = "decline_form", api.DeclineRequest{FormRef: form, Revision: m.AnswerRevision()}
+		err = api.DeclineForm.Run(ctx, again, api.DeclineRequest{FormRef: form, Revision: m.AnswerRevision()})
 	case cancelled:
-		operation, request = "cancel_form", api.EndRequest{FormRef: form, Reason: "dismissed at the client"}
+		err = api.CancelForm.Run(ctx, again, api.EndRequest{FormRef: form, Reason: "dismissed at the client"})
 	default:
 		return parley.Refuse(parley.InvalidArgument, "nothing is known of the action %.40q", did.Action)
 	}
-	err := steadily(ctx, c.agent, operation, request, nil)
 	switch parley.CodeOf(err) {
 	case parley.AlreadyAnswered, parley.AlreadyCancelled, parley.AlreadyDeclined, parley.AlreadyExpired, parley.AnswerPending:
 		return nil

@@ -39,16 +39,16 @@ func readFile(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	ref := api.RefTo(string(arguments.Message))
-	var m view.Message
-	if err := steadily(ctx, c.agent, "get_message", api.MessageRequest{FormRef: ref}, &m); err != nil {
+	m, err := api.GetMessage.Do(ctx, steady{c.agent}, api.MessageRequest{FormRef: ref})
+	if err != nil {
 		return nil, err
 	}
 	f, err := pickFile(&m, arguments.File)
 	if err != nil {
 		return nil, err
 	}
-	var part view.FilePart
-	if err := steadily(ctx, c.agent, "fetch_file", api.FetchFileRequest{FormRef: ref, File: f.Digest, Offset: arguments.From}, &part); err != nil {
+	part, err := api.FetchFile.Do(ctx, steady{c.agent}, api.FetchFileRequest{FormRef: ref, File: f.Digest, Offset: arguments.From})
+	if err != nil {
 		return nil, err
 	}
 	data, err := base64.StdEncoding.DecodeString(part.Data)
@@ -142,8 +142,8 @@ func storeFile(ctx context.Context, c *call, content []byte) (string, error) {
 	for {
 		data := content[part.Offset:min(part.Offset+api.MaxFilePart, int64(len(content)))]
 		part.Data = base64.StdEncoding.EncodeToString(data)
-		var at view.StoredFile
-		if err := c.agent.Call(ctx, "store_file", part, &at); err != nil {
+		at, err := api.StoreFile.Do(ctx, c.agent, part)
+		if err != nil {
 			return "", err
 		}
 		if at.Digest != "" {

@@ -97,8 +97,8 @@ func listInbox(ctx context.Context, c *call) (any, error) {
 		}
 		request.First = first
 	}
-	var page view.Inbox
-	if err := steadily(ctx, c.agent, "list_messages", request, &page); err != nil {
+	page, err := api.ListMessages.Do(ctx, steady{c.agent}, request)
+	if err != nil {
 		return nil, err
 	}
 	return pageOf(page.Messages, page.Next)
@@ -138,8 +138,8 @@ func searchMail(ctx context.Context, c *call) (any, error) {
 		}
 		request.Skip = int(skip)
 	}
-	var found view.Found
-	if err := steadily(ctx, c.agent, "search", request, &found); err != nil {
+	found, err := api.Search.Do(ctx, steady{c.agent}, request)
+	if err != nil {
 		return nil, err
 	}
 	page, left, err := fitting(found.Messages)

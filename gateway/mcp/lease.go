@@ -38,13 +38,13 @@ func askLease(ctx context.Context, c *call) (any, error) {
 	request := api.LeaseRequest{
 		Patterns: arguments.Patterns, For: arguments.For, Shared: arguments.Shared, Team: arguments.Team, TTLMs: arguments.TTL * 1000, WaitMs: arguments.Wait * 1000,
 	}
-	var got view.Lease
-	if err := steadily(ctx, c.agent, "lease", request, &got); err != nil {
+	got, err := api.Lease.Do(ctx, steady{c.agent}, request)
+	if err != nil {
 		return nil, err
 	}
 	if got.State == view.LeaseWaiting {
 		wait := min(request.WaitMs, 50_000)
-		if err := steadily(ctx, c.agent, "await_lease", api.AwaitLeaseRequest{Lease: got.Lease, WaitMs: &wait}, &got); err != nil {
+		if got, err = api.AwaitLease.Do(ctx, steady{c.agent}, api.AwaitLeaseRequest{Lease: got.Lease, WaitMs: &wait}); err != nil {
 			return nil, err
 		}
 	}
@@ -59,7 +59,7 @@ func releaseLease(ctx context.Context, c *call) (any, error) {
 	if err := c.read(&arguments); err != nil {
 		return nil, err
 	}
-	err := c.agent.Call(ctx, "release_lease", api.ReleaseLeaseRequest{Lease: arguments.Lease}, nil)
+	err := api.ReleaseLease.Run(ctx, c.agent, api.ReleaseLeaseRequest{Lease: arguments.Lease})
 	return struct {
 		Released uint64 `json:"released"`
 	}{arguments.Lease}, err
@@ -70,8 +70,8 @@ func listLeases(ctx context.Context, c *call) (any, error) {
 	if err := c.read(&struct{}{}); err != nil {
 		return nil, err
 	}
-	var got view.Leases
-	if err := steadily(ctx, c.agent, "list_leases", api.ListLeasesRequest{}, &got); err != nil {
+	got, err := api.ListLeases.Do(ctx, steady{c.agent}, api.ListLeasesRequest{})
+	if err != nil {
 		return nil, err
 	}
 	for i := range got.Leases {
@@ -95,8 +95,8 @@ func listTeam(ctx context.Context, c *call) (any, error) {
 	if err := c.read(&arguments); err != nil {
 		return nil, err
 	}
-	var got view.Teams
-	if err := steadily(ctx, c.agent, "list_teams", api.ListTeamsRequest{Team: arguments.Team}, &got); err != nil {
+	got, err := api.ListTeams.Do(ctx, steady{c.agent}, api.ListTeamsRequest{Team: arguments.Team})
+	if err != nil {
 		return nil, err
 	}
 	for i := range got.Teams {

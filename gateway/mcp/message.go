@@ -18,8 +18,8 @@ func isForClient(m *view.Message) bool { return m.Type == "form" && m.From == m.
 
 // message returns one of the agent's messages by its number or ID.
 func (c *call) message(ctx context.Context, which string) (*view.Message, error) {
-	var m view.Message
-	if err := steadily(ctx, c.agent, "get_message", api.MessageRequest{FormRef: api.RefTo(which)}, &m); err != nil {
+	m, err := api.GetMessage.Do(ctx, steady{c.agent}, api.MessageRequest{FormRef: api.RefTo(which)})
+	if err != nil {
 		return nil, err
 	}
 	return &m, nil

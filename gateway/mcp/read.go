@@ -42,7 +42,7 @@ func waitForMail(ctx context.Context, c *call) (any, error) {
 
 // readMail reads mail through a restart of the node, with what others wrote escaped.
 func (c *call) readMail(ctx context.Context, r api.ReadMailRequest) (got api.ReadMailResponse, err error) {
-	if err := steadily(ctx, c.agent, "read_mail", r, &got); err != nil {
+	if got, err = api.ReadUnread.Do(ctx, steady{c.agent}, r); err != nil {
 		return got, err
 	}
 	for i := range got.Mail {
@@ -65,8 +65,8 @@ func (s *Server) unread(ctx context.Context, a Agent) string {
 	if a.May("read_mail") != nil {
 		return ""
 	}
-	var got api.ReadMailResponse
-	if err := a.Call(ctx, "read_mail", api.ReadMailRequest{Count: true}, &got); err != nil {
+	got, err := api.ReadUnread.Do(ctx, a, api.ReadMailRequest{Count: true})
+	if err != nil {
 		s.options.Log.Debug("what is unread is not known", slog.Any("error", err)) // the next result says it
 		return ""
 	}

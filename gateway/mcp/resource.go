@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 
-	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/gateway/sanitize"
@@ -28,8 +27,8 @@ func useCapability(ctx context.Context, c *call) (any, error) {
 		ms := min(*arguments.Wait, 50) * 1000
 		r.WaitMs = &ms
 	}
-	var got view.Use
-	if err := c.agent.Call(ctx, "invoke", r, &got); err != nil {
+	got, err := api.Invoke.Do(ctx, c.agent, r)
+	if err != nil {
 		return nil, err
 	}
 	got.Words = sanitize.Line(got.Words)

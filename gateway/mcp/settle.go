@@ -11,13 +11,13 @@ import (
 	"parley/gateway/api"
 )
 
-// ended performs an operation that ends a form, and returns the outcome.
-func (c *call) ended(ctx context.Context, operation string, request any) (any, error) {
-	var o view.Outcome
-	if err := c.agent.Call(ctx, operation, request, &o); err != nil {
+// end performs an operation that ends a form, and returns the outcome.
+func end[R any](ctx context.Context, c *call, o api.Op[R, view.Outcome], request R) (any, error) {
+	got, err := o.Do(ctx, c.agent, request)
+	if err != nil {
 		return nil, err
 	}
-	return endingOf(&o, o.Form.String()), nil
+	return endingOf(&got, got.Form.String()), nil
 }
 
 // asked returns the form that a tool settles, and its fields. It refuses forms from the agent to the person at the client, which the agent
@@ -52,7 +52,7 @@ func answerForm(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	readValues(fields, arguments.Values)
-	return c.ended(ctx, "respond_form", api.RespondFormRequest{FormRef: form, Answer: parley.Answer{Revision: arguments.Shown, Values: arguments.Values, Narrow: arguments.Narrow}})
+	return end(ctx, c, api.RespondForm, api.RespondFormRequest{FormRef: form, Answer: parley.Answer{Revision: arguments.Shown, Values: arguments.Values, Narrow: arguments.Narrow}})
 }
 
 // ends has the arguments of the tools that end a form without an answer.
@@ -74,7 +74,7 @@ func declineForm(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.ended(ctx, "decline_form", api.DeclineRequest{FormRef: form, Revision: arguments.Shown, Reason: arguments.Reason})
+	return end(ctx, c, api.DeclineForm, api.DeclineRequest{FormRef: form, Revision: arguments.Shown, Reason: arguments.Reason})
 }
 
 // cancelForm cancels a form that the agent sent.
@@ -86,7 +86,7 @@ func cancelForm(ctx context.Context, c *call) (any, error) {
 	if arguments.Form == "" {
 		return nil, parley.Refuse(parley.InvalidArgument, "which form? give its number or handle")
 	}
-	return c.ended(ctx, "cancel_form", api.EndRequest{FormRef: api.RefTo(string(arguments.Form)), Reason: arguments.Reason})
+	return end(ctx, c, api.CancelForm, api.EndRequest{FormRef: api.RefTo(string(arguments.Form)), Reason: arguments.Reason})
 }
 
 // withdraw cancels the form that a cancelled call has asked. The form may have ended already.
@@ -94,7 +94,7 @@ func (c *call) withdraw() {
 	ctx, cancel := context.WithTimeout(c.life, patience)
 	defer cancel()
 	request := api.EndRequest{FormRef: api.RefTo(c.sent), Reason: "the client cancelled its call"}
-	if err := steadily(ctx, c.agent, "cancel_form", request, nil); err != nil {
+	if err := api.CancelForm.Run(ctx, steady{c.agent}, request); err != nil {
 		c.options.Log.Debug("the form of a cancelled call was not withdrawn", slog.Any("error", err))
 	}
 }
@@ -135,9 +135,9 @@ func sendMessage(ctx context.Context, c *call) (any, error) {
 	s := sent{Known: "stored, and on its way; not yet shown"}
 	var err error
 	if arguments.ReplyTo == "" {
-		err = c.agent.Call(ctx, "send", api.SendRequest{Recipient: arguments.Recipient, Recipients: arguments.Recipients, Post: arguments.Post}, &s.Sent)
+		s.Sent, err = api.Send.Do(ctx, c.agent, api.SendRequest{Recipient: arguments.Recipient, Recipients: arguments.Recipients, Post: arguments.Post})
 	} else {
-		err = c.agent.Call(ctx, "reply", api.ReplyRequest{FormRef: api.RefTo(string(arguments.ReplyTo)), All: arguments.All, Post: arguments.Post}, &s.Sent)
+		s.Sent, err = api.Reply.Do(ctx, c.agent, api.ReplyRequest{FormRef: api.RefTo(string(arguments.ReplyTo)), All: arguments.All, Post: arguments.Post})
 	}
 	if err != nil {
 		return nil, err
@@ -157,8 +157,7 @@ func scheduleMessage(ctx context.Context, c *call, r api.ScheduleRequest) (any, 
 	if r.Recipient == "" && len(r.Recipients) == 0 {
 		return nil, parley.Refuse(parley.InvalidArgument, "a reply is sent at once").WithHint("give a recipient to send a message later")
 	}
-	var s view.Schedule
-	err := c.agent.Call(ctx, "schedule", r, &s)
+	s, err := api.Schedule.Do(ctx, c.agent, r)
 	return struct {
 		Schedule uint64            `json:"schedule"`
 		Next     capabilities.Time `json:"next"`
@@ -173,7 +172,7 @@ func acknowledge(ctx context.Context, c *call) (any, error) {
 	if err := c.read(&arguments); err != nil {
 		return nil, err
 	}
-	err := c.agent.Call(ctx, "acknowledge", api.MessageRequest{FormRef: api.RefTo(string(arguments.Message))}, nil)
+	err := api.Acknowledge.Run(ctx, c.agent, api.MessageRequest{FormRef: api.RefTo(string(arguments.Message))})
 	return acknowledged{true}, err
 }
 

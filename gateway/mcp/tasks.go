@@ -184,7 +184,7 @@ func (c *call) doTask(ctx context.Context, method, id string) (any, error) {
 		if m.Outcome != nil {
 			break
 		}
-		err := steadily(ctx, c.agent, "cancel_form", api.EndRequest{FormRef: api.RefTo(id), Reason: "the client cancelled the task"}, nil)
+		err := api.CancelForm.Run(ctx, steady{c.agent}, api.EndRequest{FormRef: api.RefTo(id), Reason: "the client cancelled the task"})
 		switch parley.CodeOf(err) {
 		case "", parley.AlreadyAnswered, parley.AlreadyCancelled, parley.AlreadyDeclined, parley.AlreadyExpired:
 		default:

@@ -20,8 +20,7 @@ func listTopics(ctx context.Context, c *call) (any, error) {
 	if err := c.read(&struct{}{}); err != nil {
 		return nil, err
 	}
-	var got view.Topics
-	err := steadily(ctx, c.agent, "list_topics", api.ListTopicsRequest{}, &got)
+	got, err := api.ListTopics.Do(ctx, steady{c.agent}, api.ListTopicsRequest{})
 	for i := range got.Topics {
 		lineOfTopic(&got.Topics[i])
 	}
@@ -41,8 +40,7 @@ func subscribe(ctx context.Context, c *call) (any, error) {
 	if err := c.read(&arguments); err != nil {
 		return nil, err
 	}
-	var got view.Topic
-	err := steadily(ctx, c.agent, "subscribe", api.SubscribeRequest{Topic: arguments.Topic, EveryMs: arguments.Every * 1000, Stream: arguments.Stream, End: arguments.End}, &got)
+	got, err := api.Subscribe.Do(ctx, steady{c.agent}, api.SubscribeRequest{Topic: arguments.Topic, EveryMs: arguments.Every * 1000, Stream: arguments.Stream, End: arguments.End})
 	lineOfTopic(&got)
 	return got, err
 }
@@ -58,12 +56,12 @@ func post(ctx context.Context, c *call) (any, error) {
 	if err := c.read(&arguments); err != nil {
 		return nil, err
 	}
-	s := sent{Known: "posted; who subscribes gets a digest, when that is due"}
 	p := parley.Post{Header: parley.Header{Subject: arguments.Subject}, Text: arguments.Text, Key: arguments.Key}
-	if err := c.agent.Call(ctx, "post", api.PostRequest{Topic: arguments.Topic, Post: p}, &s.Sent); err != nil {
+	got, err := api.Post.Do(ctx, c.agent, api.PostRequest{Topic: arguments.Topic, Post: p})
+	if err != nil {
 		return nil, err
 	}
-	return &s, nil
+	return &sent{Sent: got, Known: "posted; who subscribes gets a digest, when that is due"}, nil
 }
 
 // readTopic reads the posts of a topic. Of a long one the beginning is read, and alone it is read whole.
@@ -77,12 +75,12 @@ func readTopic(ctx context.Context, c *call) (any, error) {
 	if err := c.read(&arguments); err != nil {
 		return nil, err
 	}
-	var got view.TopicPosts
 	request := api.ListPostsRequest{Topic: arguments.Topic, Post: arguments.Post, Before: arguments.Before, Limit: min(max(arguments.Limit, 0), 20)}
 	if request.Limit == 0 {
 		request.Limit = 20
 	}
-	if err := steadily(ctx, c.agent, "list_posts", request, &got); err != nil {
+	got, err := api.ListPosts.Do(ctx, steady{c.agent}, request)
+	if err != nil {
 		return nil, err
 	}
 	left := maxPostsTexts

@@ -180,11 +180,3 @@ func (n *Names) Of(id capabilities.ID, pet string) string {
 	}
 	return nameOf(pet, "")
 }
-
-// OfPerson returns the name of an agent of another person, as in "deploy-bot of Nora".
-func OfPerson(agent, person string) string {
-	if person == "" {
-		return agent
-	}
-	return agent + " of " + person
-}

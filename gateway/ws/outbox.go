@@ -2,6 +2,7 @@ package ws
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"parley"
@@ -212,4 +213,39 @@ func (o *outbox) drop() {
 		defer w.wake()
 	}
 	o.asleep = nil
+}
+
+// writer writes for all sessions, a message of each in turn. A commit of the node makes frames ready for many, and each would wake a
+// goroutine of its own. It waits for no client.
+type writer struct {
+	mu    sync.Mutex
+	ready []*session
+	runs  bool
+}
+
+// add has the frames of a session written. It does not block.
+func (w *writer) add(s *session) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ready = append(w.ready, s)
+	if !w.runs {
+		w.runs = true
+		go w.run()
+	}
+}
+
+func (w *writer) run() {
+	var turn []*session
+	for {
+		w.mu.Lock()
+		turn = append(turn, w.ready...)
+		clear(w.ready)
+		w.ready = w.ready[:0]
+		w.runs = len(turn) > 0
+		w.mu.Unlock()
+		if len(turn) == 0 {
+			return
+		}
+		turn = slices.DeleteFunc(turn, func(s *session) bool { return !s.writeNow() })
+	}
 }

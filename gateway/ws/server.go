@@ -50,6 +50,7 @@ type Server struct {
 	severed  context.Context
 	frames   map[string]frame
 	locks    *compat.Locks
+	writer   writer
 	sessions sync.WaitGroup
 }
 

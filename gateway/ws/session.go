@@ -31,8 +31,8 @@ type Backend interface {
 	AfterRelease(fn func())
 }
 
-// session serves one connection. One goroutine reads, and one writes while there is something to write. A call that only
-// waits for the disk or for somebody's answer holds none. Nor does a follow that has nothing to send. Each agent has its own
+// session serves one connection. One goroutine reads. What is to be written the server's writer writes, as far as the client takes
+// it at once, and then a goroutine. A call that only waits for the disk or for somebody's answer holds none. Nor does a follow that has nothing to send. Each agent has its own
 // places, and its own queue of frames, of which the writer takes turns.
 //
 // A session ends in order: it reads no more, cuts waits short, answers the calls under way, and closes the connection. It
@@ -90,7 +90,10 @@ type task struct {
 func newSession(server *Server, conn *websocket.Conn) *session {
 	s := &session{server: server, conn: conn, calls: server.severed, under: map[uint64]*task{}}
 	s.alive, s.die = context.WithCancelCause(s.calls)
-	s.out = outbox{later: server.backend.AfterRelease, start: func() { s.work.Go(s.write) }}
+	s.out = outbox{later: server.backend.AfterRelease, start: func() {
+		s.work.Add(1)
+		server.writer.add(s)
+	}}
 	return s
 }
 
@@ -362,20 +365,36 @@ func (s *session) send(a *agent, k mux.Kind, id uint64, c *call, body []byte, wh
 	return err
 }
 
+// writeNow writes a message of what there is, and reports whether there may be more. What would have to wait for the client, and the
+// end of the session, it leaves to a goroutine.
+func (s *session) writeNow() (more bool) {
+	all := true
+	more, err := s.writeNext(func(messages ...[]byte) (err error) {
+		all, err = s.conn.WriteNow(s.spelling.kind(), messages...)
+		return err
+	})
+	switch {
+	case err != nil: // the client has gone
+		s.die(err)
+	case !all || !more && s.out.hasEnded():
+		s.work.Go(s.write)
+	case more:
+		return true
+	}
+	s.work.Done()
+	return false
+}
+
 // write writes what there is. The last writes the end of the session.
 func (s *session) write() {
-	buffer := messages.Get().(*[]byte)
-	b, ends, more := s.out.next((*buffer)[:0])
-	for ; more; b, ends, more = s.out.next(b[:0]) {
-		if err := s.conn.Write(s.spelling.kind(), s.messages(b, ends)...); err != nil { // the client has gone, or is too slow
-			s.die(err)
-			return
-		}
+	more, err := true, s.conn.Flush()
+	for more && err == nil {
+		more, err = s.writeNext(func(messages ...[]byte) error { return s.conn.Write(s.spelling.kind(), messages...) })
 	}
-	if cap(b) <= 2*writeSize {
-		*buffer = b
+	if err != nil { // the client has gone, or is too slow
+		s.die(err)
+		return
 	}
-	messages.Put(buffer)
 	if !s.out.hasEnded() || s.alive.Err() != nil {
 		return
 	}
@@ -384,6 +403,20 @@ func (s *session) write() {
 	s.mu.Unlock()
 	s.conn.Close(closure(why))
 	s.die(why)
+}
+
+// writeNext calls write with the next message, or with the texts that would be one. It returns false if there is none.
+func (s *session) writeNext(write func(messages ...[]byte) error) (more bool, err error) {
+	buffer := messages.Get().(*[]byte)
+	defer messages.Put(buffer)
+	b, ends, more := s.out.next((*buffer)[:0])
+	if cap(b) <= 2*writeSize {
+		*buffer = b
+	}
+	if more {
+		err = write(s.messages(b, ends)...)
+	}
+	return more, err
 }
 
 // messages holds buffers for messages.

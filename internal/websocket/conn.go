@@ -106,6 +106,7 @@ type Conn struct {
 	conn  io.ReadWriteCloser
 	timed deadlines       // of conn; nil if it has none
 	raw   syscall.RawConn // of conn; nil if nothing says when bytes are there
+	out   syscall.RawConn // that conn writes to; nil if a write may have to wait
 	side  ws.State
 
 	reading sync.Mutex
@@ -119,6 +120,7 @@ type Conn struct {
 	heard   atomic.Bool
 
 	writing sync.Mutex
+	rest    []byte  // of what WriteNow was given
 	said    *Closed // in a close frame of this side
 	cut     atomic.Bool
 }
@@ -134,6 +136,7 @@ func newConn(conn io.ReadWriteCloser, came []byte, side ws.State, o Options) *Co
 	c.timed, _ = conn.(deadlines)
 	if s, ok := conn.(syscall.Conn); ok && readsNow {
 		c.raw, _ = s.SyscallConn() // nil if it has none
+		c.out = c.raw
 	}
 	return c
 }

@@ -7,8 +7,11 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gobwas/ws"
@@ -74,6 +77,8 @@ func Accept(w http.ResponseWriter, r *http.Request, protocol string, o Options) 
 // Dial opens a WebSocket at an address of HTTP, and returns the protocol that the server has chosen. The context bounds that alone.
 // The status is that of a response which refuses; 0 if there was none.
 func Dial(ctx context.Context, client *http.Client, address string, header http.Header, protocol string, o Options) (c *Conn, chosen string, status int, err error) {
+	var below net.Conn // what the response's body writes to, which does not say
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { below = i.Conn }})
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, "", 0, err
@@ -108,5 +113,9 @@ func Dial(ctx context.Context, client *http.Client, address string, header http.
 		_ = resp.Body.Close() // nothing more is read
 		return nil, "", resp.StatusCode, err
 	}
-	return newConn(conn, nil, ws.StateClientSide, o), chosen, resp.StatusCode, nil
+	c = newConn(conn, nil, ws.StateClientSide, o)
+	if s, ok := below.(syscall.Conn); ok && readsNow {
+		c.out, _ = s.SyscallConn() // nil if it has none
+	}
+	return c, chosen, resp.StatusCode, nil
 }

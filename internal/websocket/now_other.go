@@ -4,7 +4,7 @@ package websocket
 
 import "syscall"
 
-// readsNow says whether a connection can be read without waiting.
+// readsNow says whether a connection can be read, and written to, without waiting.
 const readsNow = false
 
 // errNotYet is never returned.
@@ -12,3 +12,6 @@ const errNotYet = syscall.EINVAL
 
 // readNow is never called.
 func readNow(uintptr, []byte) (int, error) { return 0, errNotYet }
+
+// writeNow is never called.
+func writeNow(uintptr, []byte) (int, error) { return 0, errNotYet }

@@ -1,6 +1,8 @@
 package websocket
 
 import (
+	"bytes"
+	"errors"
 	"math"
 	"strings"
 	"sync/atomic"
@@ -19,36 +21,88 @@ func (c *Conn) Write(kind Kind, messages ...[]byte) error {
 	return c.send(kind, messages...)
 }
 
+// WriteNow writes messages of a kind as Write does, as far as it can without waiting. If it returns false, Flush has to
+// follow, which waits for the rest.
+func (c *Conn) WriteNow(kind Kind, messages ...[]byte) (all bool, err error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if c.said != nil {
+		return true, c.said
+	}
+	b := c.framed(kind, messages)
+	defer give(b)
+	n := 0
+	if c.out != nil && len(c.rest) == 0 {
+		failed := c.out.Write(func(fd uintptr) bool {
+			n, err = writeNow(fd, b.Bytes())
+			return true
+		})
+		if err = errors.Join(failed, err); err != nil {
+			c.Cut() // a part of a frame may have gone
+			return true, err
+		}
+	}
+	c.rest = append(c.rest, b.Bytes()[n:]...)
+	return len(c.rest) == 0, nil
+}
+
+// Flush writes what WriteNow has left.
+func (c *Conn) Flush() error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	return c.put(nil)
+}
+
 // send is Write for a caller that holds c.writing.
 func (c *Conn) send(op ws.OpCode, payloads ...[]byte) error {
+	b := c.framed(op, payloads)
+	defer give(b)
+	return c.put(b.Bytes())
+}
+
+// framed returns frames in a pooled buffer.
+func (c *Conn) framed(op ws.OpCode, payloads [][]byte) *bytes.Buffer {
 	size := 0
 	for _, p := range payloads {
 		size += len(p) + ws.MaxHeaderSize
 	}
 	b := take(size)
-	defer give(b)
 	for _, p := range payloads {
 		f := ws.NewFrame(op, true, p)
 		if c.side.ClientSide() {
 			f.Header.Masked, f.Header.Mask = true, ws.NewMask()
 		}
-		if err := ws.WriteFrame(b, f); err != nil {
-			return err
-		}
+		_ = ws.WriteFrame(b, f) // a buffer takes all
 		if f.Header.Masked {
 			ws.Cipher(b.Bytes()[b.Len()-len(p):], f.Header.Mask, 0)
 		}
 	}
-	if c.timed != nil && c.o.FrameTime > 0 {
+	return b
+}
+
+// put writes frames behind what WriteNow has left. The caller holds c.writing.
+func (c *Conn) put(frames []byte) (err error) {
+	timed := c.timed != nil && c.o.FrameTime > 0
+	if timed {
 		if err := c.timed.SetWriteDeadline(time.Now().Add(c.o.FrameTime)); err != nil {
 			return err
 		}
 	}
-	_, err := c.conn.Write(b.Bytes())
+	if len(c.rest) > 0 {
+		_, err = c.conn.Write(c.rest)
+		c.rest = nil
+	}
+	if err == nil && len(frames) > 0 {
+		_, err = c.conn.Write(frames)
+	}
 	if err != nil {
 		c.Cut() // a part of a frame may have gone
+		return err
 	}
-	return err
+	if timed {
+		return c.timed.SetWriteDeadline(time.Time{}) // WriteNow has none
+	}
+	return nil
 }
 
 // say sends a close frame, unless one was sent.

@@ -42,9 +42,6 @@ func (r *Right) May(outcome string) bool { return slices.Contains(r.Outcomes, ou
 // isOver reports whether the right can never be used again: it was revoked, or the form has ended.
 func (r *Right) isOver() bool { return r.Ended || r.Grant.Revoked != 0 }
 
-// isSpent reports whether all uses of the right were made.
-func (r *Right) isSpent() bool { return r.Grant.Facet.Uses != 0 && r.Used >= r.Grant.Facet.Uses }
-
 // permits refuses with NOT_PERMITTED a right that is revoked, spent or past its end.
 func (r *Right) permits(now capabilities.Time) error {
 	if r.Grant.Revoked != 0 {

@@ -17,8 +17,8 @@ import (
 	"parley/gateway/api"
 )
 
-// maxShown bounds the input of a call that has ended, in bytes.
-const maxShown = 4000
+// maxCut bounds the input of a call that has ended, in bytes, if no approval can have it.
+const maxCut = 8000
 
 const holdAgain = 200 * time.Millisecond // between two attempts to reach a node that restarts
 
@@ -87,7 +87,9 @@ func withdraw(ctx context.Context, agent Agent, call toolCall, o Options) (other
 	if call.tool == "" {
 		h.Reason = agent.Title + " has ended its work"
 	} else if call.id != "" && agent.takesInput(call) {
-		h.Ran, h.Input = api.InputDigest(call.input), parley.Cut(string(call.input), maxShown)
+		if h.Input = string(call.input); checkInput(call) != nil {
+			h.Input, h.Cut = parley.Cut(h.Input, maxCut), true
+		}
 	}
 	text, _ := o.exchange(ctx, http.MethodDelete, api.HoldPath, h) // without a node nothing is open
 	var got api.CallEnded

@@ -84,6 +84,7 @@ func TestCheckFindsWhatDoesNotAsk(t *testing.T) {
 		"others, a subagent":     {agent: claude, files: map[string]string{"project/.claude/agents/b/a.md": frontMatter("PermissionRequest")}, want: `"echo yes" on PermissionRequest in `},
 		"others, a command":      {agent: claude, files: map[string]string{"project/.claude/commands/a.md": frontMatter("PreToolUse")}, want: ".claude/commands/a.md"},
 		"others, above":          {agent: claude, files: map[string]string{"project/.claude/agents/a.md": frontMatter("PreToolUse")}, options: func(o *Options) { o.Folder = filepath.Join(o.Folder, "below") }, want: "project/.claude/agents/a.md"},
+		"others, far below":      {agent: claude, files: map[string]string{"project/a/b/.claude/skills/a/SKILL.md": frontMatter("PreToolUse")}, want: "project/a/b/.claude/skills/a/SKILL.md"},
 		"others, managed skills": {agent: claude, files: map[string]string{"managed/.claude/skills/a/SKILL.md": frontMatter("PreToolUse")}, want: "managed/.claude/skills/a/SKILL.md"},
 		"others, in a flow":      {agent: claude, files: map[string]string{"project/.claude/agents/a.md": "---\nname: a\n\"hooks\": {\"PreToolUse\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"echo yes\"}]}]}\n---\n"}, want: " on PreToolUse in "},
 		"others, in words":       {agent: claude, files: map[string]string{"project/.claude/skills/a/SKILL.md": "---\nname: a\ndescription: about hooks on PreToolUse\n---\nhooks:\n  PreToolUse:\n"}},

@@ -15,11 +15,13 @@ import (
 const (
 	maxSkills = 2000
 	maxDeep   = 6 // folders below that of all skills
+
+	maxBelow = 20_000 // folders of the project, the nearest first
 )
 
 // skillHooks returns hooks of others that can allow a call in the files of skills, commands and subagents: those of the project and
-// of the folders above it, of the person, of an administrator and of plugins. They take effect while the skill or the subagent
-// is used. Claude Code also reads those of folders below, once it works there, which are not looked at.
+// of the folders above it and below, of the person, of an administrator and of plugins. They take effect while the skill or the
+// subagent is used. Those of a folder below are read once Claude Code works there.
 func (s settings) skillHooks(plugins []string) (found []string) {
 	s.Project = false
 	folders := append(slices.Clone(plugins), filepath.Dir(s.claudeFiles().hooks), filepath.Join(s.Managed, ".claude"))
@@ -29,6 +31,7 @@ func (s settings) skillHooks(plugins []string) (found []string) {
 			break
 		}
 	}
+	folders = append(folders, claudeFolders(s.Folder)...)
 	var files []string
 	for i, folder := range folders {
 		if slices.Contains(folders[:i], folder) {
@@ -45,6 +48,27 @@ func (s settings) skillHooks(plugins []string) (found []string) {
 		}
 		for _, h := range frontMatterHooks(string(text)) {
 			found = append(found, h+" in "+path)
+		}
+	}
+	return found
+}
+
+// claudeFolders returns the folders with the settings of Claude Code in the folders below one, as far as maxBelow reaches.
+func claudeFolders(below string) (found []string) {
+	next := []string{below}
+	for looked := 0; looked < len(next) && looked < maxBelow; looked++ {
+		entries, err := os.ReadDir(next[looked])
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			path := filepath.Join(next[looked], e.Name())
+			switch {
+			case e.Name() == ".claude": // it may be a link
+				found = append(found, path)
+			case e.IsDir() && e.Name() != ".git" && len(next) < maxBelow:
+				next = append(next, path)
+			}
 		}
 	}
 	return found
@@ -133,12 +157,28 @@ func behindKey(text, name string) (rest string, ok bool) {
 	}
 }
 
+// scalar returns the scalar at the beginning of a text of YAML: what is in its quotes, else its first line.
+func scalar(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	line = strings.TrimSpace(line)
+	if line != "" && (line[0] == '"' || line[0] == '\'') {
+		for i := 1; i < len(line); i++ {
+			switch {
+			case line[i] == '\\' && line[0] == '"':
+				i++
+			case line[i] == line[0]:
+				return line[1:i]
+			}
+		}
+	}
+	return line
+}
+
 // firstCommand shows what the first hook in a part of front matter runs.
 func firstCommand(matter string) string {
 	for _, name := range []string{"command", "url", "prompt"} {
 		if value, ok := behindKey(matter, name); ok {
-			line, _, _ := strings.Cut(strings.TrimSpace(value), "\n")
-			return parley.Quoted(strings.TrimSpace(line), maxCommand)
+			return parley.Quoted(scalar(value), maxCommand)
 		}
 	}
 	return "a hook"

@@ -84,8 +84,8 @@ func read(ctx context.Context, node *client.Client, at *client.Cursor, send func
 // begin returns the messages that wait and the last ones, and the cursor of what comes after them.
 func begin(ctx context.Context, node *client.Client) (all []view.Message, at client.Cursor, err error) {
 	for r := (api.ListMessagesRequest{MessageFilter: client.View{Pending: true}}); ; {
-		var page view.Inbox
-		if err := node.Call(ctx, "list_messages", r, &page); err != nil {
+		page, err := api.ListMessages.Do(ctx, node, r)
+		if err != nil {
 			return nil, "", err
 		}
 		if at == "" {
@@ -96,8 +96,8 @@ func begin(ctx context.Context, node *client.Client) (all []view.Message, at cli
 			break
 		}
 	}
-	var last view.Inbox
-	if err := node.Call(ctx, "list_messages", api.ListMessagesRequest{Last: earlier}, &last); err != nil {
+	last, err := api.ListMessages.Do(ctx, node, api.ListMessagesRequest{Last: earlier})
+	if err != nil {
 		return nil, "", err
 	}
 	return append(all, last.Messages...), at, nil
@@ -108,14 +108,14 @@ const maxAgents = 5000
 
 // names sends the agents that the reader sees, for their names.
 func names(ctx context.Context, node *client.Client, known map[capabilities.ID]bool, send func(tea.Msg)) error {
-	var self api.LocateResponse
-	if err := node.Call(ctx, "locate", api.NameRequest{Name: "@self"}, &self); err != nil {
+	self, err := api.Locate.Do(ctx, node, api.NameRequest{Name: "@self"})
+	if err != nil {
 		return err
 	}
 	got := agents{self: self.ID}
 	for at := (api.Paging{}); len(got.all) < maxAgents; {
-		var page api.FetchAgentsResponse
-		if err := node.Call(ctx, "fetch_agents", api.FetchAgentsRequest{Paging: at}, &page); err != nil {
+		page, err := api.FetchAgents.Do(ctx, node, api.FetchAgentsRequest{Paging: at})
+		if err != nil {
 			return err
 		}
 		got.all = append(got.all, page.Agents...)

@@ -128,8 +128,8 @@ func (m *model) lookAtDisk() tea.Cmd {
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(m.ctx, time.Second)
 		defer cancel()
-		var status api.StatusResponse
-		if err := m.node.Call(ctx, "status", api.NodeRequest{}, &status); err != nil {
+		status, err := api.Status.Do(ctx, m.node, api.NodeRequest{})
+		if err != nil {
 			return flushing(0) // the result of the call says why
 		}
 		return flushing(status.Journal.Flushing)

@@ -46,7 +46,7 @@ func (Client) Credential() events.TokenRef { return events.TokenRef{Agent: Self}
 // May allows every operation.
 func (Client) May(string) error { return nil }
 
-// Call implements exchange.Client.
+// Call implements api.Client.
 func (c Client) Call(_ context.Context, operation string, request, response any) error {
 	if err := check(request); err != nil {
 		return err

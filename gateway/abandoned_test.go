@@ -1,0 +1,117 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
+	"parley/gateway/api"
+	"parley/internal/eventually"
+	"parley/mailbox"
+)
+
+// TestFormsOfBeforeAStartEndUnlessTheyAreHeldAgain stops a node while processes wait for forms. One of them comes back.
+func TestFormsOfBeforeAStartEndUnlessTheyAreHeldAgain(t *testing.T) {
+	t.Parallel()
+	h := openTestServer(t)
+	done, err := register(t, h.server, api.Register{Program: "claude-code", Title: "Claude Code", Folder: "/home/a/app", Session: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold := api.Hold{Acting: api.Acting{As: done.Name}, Session: "s"}
+	post := func(path string, body any) (release func()) {
+		t.Helper()
+		text, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		server := h.server
+		go func() { // ends with ctx or the node
+			defer close(ended)
+			server.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodPost, path, strings.NewReader(string(text))))
+		}()
+		return func() { cancel(); <-ended }
+	}
+	open := func() map[string]view.Message {
+		t.Helper()
+		all := map[string]view.Message{}
+		guest, err := h.node.ActAs(t.Context(), done.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for m, err := range guest.Mail().All(t.Context(), view.MessageFilter{All: true, Open: true}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[m.Title] = m
+		}
+		return all
+	}
+	approve := func(tool string) api.HeldAsk {
+		return api.HeldAsk{Hold: hold, Approval: &api.ApproveRequest{Acting: hold.Acting, Approval: parley.Approval{Tool: tool, Input: json.RawMessage(`{}`)}}}
+	}
+	question := parley.Form{To: "@host", Title: "question", Description: "d", Fields: parley.Fields{{Name: "a", Type: events.Text}}}
+	for _, ask := range []api.HeldAsk{approve("comes back"), approve("does not"), {Hold: hold, Question: &api.FormRequest{Acting: hold.Acting, Form: question}}} {
+		defer post(api.HeldAskPath, ask)()
+	}
+	guest, err := h.node.ActAs(t.Context(), done.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := guest.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "by another way", Input: `{}`}}); err != nil {
+		t.Fatal(err)
+	}
+	eventually.Holds(t, "all are asked", func() bool { return len(open()) == 4 })
+	h.close()
+	h.open(nil)
+
+	again := hold
+	again.Form = open()["comes back"].MessageID
+	release := post(api.HoldPath, again)
+	eventually.Holds(t, "one is held again", func() bool { return h.server.holds.isHeld(again.Form) })
+	eventually.Holds(t, "the others are found", func() bool {
+		h.server.holds.mu.Lock()
+		defer h.server.holds.mu.Unlock()
+		return len(h.server.holds.abandoned) == 3
+	})
+	if all := open(); len(all) != 4 {
+		t.Errorf("some have ended at once: %v", all)
+	}
+	h.server.holds.settle(t.Context())
+	all := open()
+	if _, held := all["comes back"]; !held || len(all) != 2 || all["by another way"].Number == 0 && all["by another way"].MessageID.IsZero() {
+		t.Errorf("open are %v", all)
+	}
+	release()
+	if all := open(); len(all) != 1 {
+		t.Errorf("once it is held no more, open are %v", all)
+	}
+}
+
+// TestWhatCannotBeWithdrawnIsTriedAgain has the end of a form fail in two ways: one may pass.
+func TestWhatCannotBeWithdrawnIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	h := &holds{}
+	tries := map[parley.Code]int{}
+	for i, code := range []parley.Code{parley.Timeout, parley.AlreadyAnswered} {
+		form := capabilities.ID{ULID: [16]byte{byte(i) + 1}}
+		h.abandon(abandoned{form, func(context.Context) error {
+			tries[code]++
+			return parley.Refuse(code, "for the test")
+		}})
+	}
+	h.settle(t.Context())
+	h.settle(t.Context())
+	if tries[parley.Timeout] != 2 || tries[parley.AlreadyAnswered] != 1 {
+		t.Errorf("tried %v", tries)
+	}
+}
