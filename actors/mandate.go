@@ -3,7 +3,6 @@ package actors
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 
 	"parley"
@@ -12,7 +11,7 @@ import (
 	"parley/events"
 	"parley/mailbox"
 	"parley/mailbox/rule"
-	"parley/persistence"
+	"parley/persistence/projection"
 )
 
 // Mandates lists the mandates of the agent, oldest first: those that last and, with all, the last ones that have ended.
@@ -26,6 +25,40 @@ func (rs Rules) Mandates(ctx context.Context, all bool) ([]view.Mandate, error) 
 		}
 		return list, nil
 	})
+}
+
+// AllMandates lists the mandates of all agents of this node that the agent may look into, as Mandates does, by their IDs. Those that were
+// given in the last moments may be missing while the node reads much.
+func (rs Rules) AllMandates(ctx context.Context, all bool) (list []view.Mandate, err error) {
+	n := rs.agent.node
+	x, err := n.searches.opened(ctx)
+	if err != nil {
+		return nil, parley.Refuse(parley.ReadOnly, "the index for searching cannot be opened: %v", err)
+	}
+	var mailboxes []capabilities.ID
+	for id := range n.journal.Mailboxes() {
+		mailboxes = append(mailboxes, id)
+	}
+	if _, err := rs.catchUp(ctx, x, mailboxes); err != nil {
+		return nil, err
+	}
+	mandated, err := x.Mandated(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range mailboxes {
+		agent := &Agent{node: n, id: id}
+		if !mandated[projection.Key(id)] || rs.agent.Agents().MayLookInto(ctx, agent) != nil {
+			continue
+		}
+		some, err := agent.Rules().Mandates(ctx, all)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, some...)
+	}
+	slices.SortFunc(list, func(a, b view.Mandate) int { return a.Mandate.Compare(b.Mandate) })
+	return list, nil
 }
 
 func mandateOf(s *mailbox.State, m *mailbox.Mandate, now capabilities.Time) view.Mandate {
@@ -63,19 +96,7 @@ func (rs Rules) Mandate(ctx context.Context, id capabilities.ID, limit int) (m v
 		return m, nil, err
 	}
 	calls = []view.MandateCall{}
-	var logged []persistence.Entry
-	for len(versions) > 0 {
-		err = rs.agent.Mail().InTurn(ctx, func() (err error) {
-			logged, err = rs.agent.node.journal.EventsAt(ctx, rs.agent.id, versions)
-			return err
-		})
-		away, ok := errors.AsType[*persistence.Elsewhere](err)
-		if !ok {
-			break
-		}
-		_, last := rs.agent.node.journal.VersionsIn(rs.agent.id, away.Segment)
-		versions, err = slices.DeleteFunc(versions, func(v uint64) bool { return v <= last }), nil
-	}
+	logged, err := rs.logged(ctx, rs.agent.id, versions)
 	if err != nil {
 		return m, nil, err
 	}

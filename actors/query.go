@@ -499,6 +499,14 @@ func (v *viewer) nameOf(id capabilities.ID) string {
 	return name
 }
 
+// deciderOf returns the viewer's name for who has ended a form: SELF for itself, as the host is to itself too.
+func (v *viewer) deciderOf(id capabilities.ID) string {
+	if id == v.state.ID {
+		return "SELF"
+	}
+	return v.nameOf(id)
+}
+
 func (v *viewer) wasDelivered(m *mailbox.Message) bool {
 	if v.waiting == nil {
 		v.waiting = v.state.Undelivered()
@@ -692,14 +700,14 @@ func (v *viewer) outcome(f *mailbox.Form, reveal bool) (view.Outcome, error) {
 	o := view.Outcome{Status: view.StatusOpen, Form: f.ID, Promise: f.Promise}
 	if c := f.Ended; c != nil {
 		o.Status, o.By, o.At, o.Note, o.Settlement = view.FormStatus(c.Reason), c.By, c.Date, c.Note, c.Answer
-		o.ByName = v.nameOf(c.By)
+		o.ByName = v.deciderOf(c.By)
 		return o, v.absent
 	}
 	a := f.Answered
 	if a == nil {
 		return o, nil
 	}
-	o.Status, o.By, o.ByName, o.At, o.Settlement = view.StatusAnswered, a.By, v.nameOf(a.By), a.Date, a.Answer
+	o.Status, o.By, o.ByName, o.At, o.Settlement = view.StatusAnswered, a.By, v.deciderOf(a.By), a.Date, a.Answer
 	if o.Allowed = v.state.Allows(f); f.From == v.state.ID {
 		o.Digest = f.Digest()
 	}

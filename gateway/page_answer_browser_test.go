@@ -127,8 +127,8 @@ func TestFirstAnswerOfTwoTabsWins(t *testing.T) {
 	two.fill(fieldAt(0)+" input", "second")
 	one.fill(fieldAt(0)+" input", "first")
 	one.click(answerButton)
-	one.reads(".state", "Answered by HOST")
-	two.reads(".state", "Answered by HOST")
+	one.reads(".state", "Answered by you")
+	two.reads(".state", "Answered by you")
 	two.reads("article", "What you typed here was not sent")
 	two.until(`document.title === 'Needs you · Parley'`)
 	one.checkNoFaults()
@@ -148,7 +148,7 @@ func TestFormIsAnsweredByKeyboard(t *testing.T) {
 	b.until(`document.activeElement.name === 'f0'`) // the person was not typing
 	b.until(`document.title.startsWith('(1) ') && document.getElementById('count').textContent === '1'`)
 	b.press("Ada" + kb.Enter)
-	b.reads(".state", "Answered by HOST")
+	b.reads(".state", "Answered by you")
 	if got := h.outcome(lone).Values.Text(); got != `{"name":"Ada"}` {
 		t.Error(got)
 	}
@@ -166,7 +166,7 @@ func TestFormIsAnsweredByKeyboard(t *testing.T) {
 	b.until(`document.activeElement.name === 'f1'`)
 	b.press("y")
 	b.press(kb.Enter, chromedp.ModifierCtrl) // Ctrl
-	b.reads(".toast", "Answered by HOST")
+	b.reads(".toast", "Answered by you")
 	b.reads("#alone", "Do not disturb") // the next one is open
 	if got := h.outcome(two).Values.Text(); got != `{"a":"x","b":"y"}` {
 		t.Error(got)
@@ -222,7 +222,7 @@ func TestApprovalIsDecidedByOneButton(t *testing.T) {
 	b.holds(".context.input", `{"command":"make '<b>'"}`)
 	b.until(`document.activeElement.matches('li.message')`) // never a button: a key press meant for something else must not decide
 	b.click(`.ask button[value=once]`)
-	b.reads(".state", "✓ Allowed once · by HOST")
+	b.reads(".state", "✓ Allowed once · by you")
 	b.checkNoFaults()
 	allowed, outcome, err := h.fae.AwaitApproval(t.Context(), capabilities.FormID(permission.Form))
 	if err != nil || !allowed || outcome.Values.Text() != `{"decision":"once"}` {

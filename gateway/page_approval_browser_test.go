@@ -44,7 +44,7 @@ func TestAlwaysCoversOnlyItsCalls(t *testing.T) {
 		t.Errorf("it shows the input %q, want it unchanged: %q", got, input)
 	}
 	b.click(asking(first) + " button[value=always]")
-	b.reads(asking(first)+" .state", "✓ Always: exactly this call · by HOST")
+	b.reads(asking(first)+" .state", "✓ Always: exactly this call · by you")
 	if !h.permitted(first) {
 		t.Error("always is no leave")
 	}
@@ -57,7 +57,7 @@ func TestAlwaysCoversOnlyItsCalls(t *testing.T) {
 	}
 	b.holds(asking(changed)+" .context.input", "other")
 	b.click(asking(changed) + " button[value=deny]")
-	b.reads(asking(changed)+" .state", "✕ Denied · by HOST")
+	b.reads(asking(changed)+" .state", "✕ Denied · by you")
 	if h.permitted(changed) {
 		t.Error("deny is leave")
 	}
@@ -85,7 +85,7 @@ func TestReasonIsTypedWhereItBegins(t *testing.T) {
 		b.press("a")
 		b.run(`document.querySelector(".why textarea").focus()`)
 		b.press(kb.Enter)
-		b.reads(asking(p)+" .state", "✕ Denied · as agreed, a day off · by HOST")
+		b.reads(asking(p)+" .state", "✕ Denied · as agreed, a day off · by you")
 		if h.permitted(p) {
 			t.Error("the call that was denied is allowed")
 		}
@@ -115,7 +115,7 @@ func TestRuleIsChosenByDescription(t *testing.T) {
 	b.open("/questions")
 	b.reads(asking(exact)+" button[value=always]", "exactly this call, in /srv/shop")
 	b.click(asking(exact) + " button[value=always]")
-	b.reads(asking(exact)+" .state", "✓ Always: exactly this call, in /srv/shop · by HOST")
+	b.reads(asking(exact)+" .state", "✓ Always: exactly this call, in /srv/shop · by you")
 
 	first := h.approveIn(shop, "shell", `{"command":"git push origin main"}`)
 	b.reads(asking(first)+" button[value=always]", "exactly this call, in /srv/shop")
@@ -123,7 +123,7 @@ func TestRuleIsChosenByDescription(t *testing.T) {
 	b.reads(asking(first)+" button[value=always]", wider)
 	b.reads(asking(first)+" button[value=never]", wider)
 	b.click(asking(first) + " button[value=always]")
-	b.reads(asking(first)+" .state", "✓ Always: "+wider+" · by HOST")
+	b.reads(asking(first)+" .state", "✓ Always: "+wider+" · by you")
 	if !h.permitted(first) {
 		t.Error("always is no leave")
 	}
@@ -229,7 +229,7 @@ func TestApprovalIsShownAsText(t *testing.T) {
 		b.holds(asking(p)+" .context.input", `</p><img src=x onerror=alert(2)>\u{202e}\u{200b}`)
 	}
 	b.click(asking(p) + " button[value=never]")
-	b.reads(asking(p)+" .state", "✕ Never: exactly this call · by HOST")
+	b.reads(asking(p)+" .state", "✕ Never: exactly this call · by you")
 	if h.permitted(p) {
 		t.Error("never is leave")
 	}
@@ -306,12 +306,12 @@ func TestRuleButtonsAreHiddenWhereSeveralDecide(t *testing.T) {
 		commands        string
 	}{
 		{several, "once,deny", "asks,why", "Allow once,Deny,Deny with a reason"},
-		{one, "never,once,always,deny", "asks,edit,why", "Allow once,Always allow,Deny,Never allow,Deny with a reason,Edit the input"},
+		{one, "never,once,always,deny", "asks,edit,leave,why", "Allow once,Always allow,Deny,Never allow,Deny with a reason,Edit the input"},
 	} {
 		in := asking(c.approval) + " form.ask "
 		b.open("/forms/" + c.approval.Form.String())
 		b.live()
-		b.until(fmt.Sprintf(`[...document.querySelectorAll(%q)].map((e) => e.value).join() === %q`, in+"button.choice:not([data-edited], .asks *)", c.buttons))
+		b.until(fmt.Sprintf(`[...document.querySelectorAll(%q)].map((e) => e.value).join() === %q`, in+"button.choice:not([data-edited], .asks *, .leave *)", c.buttons))
 		b.until(fmt.Sprintf(`[...document.querySelectorAll(%q)].map((e) => e.className.replace('act ', '')).sort().join() === %q`, in+".others > details:not(.forward)", c.others))
 		b.press("k", chromedp.ModifierCtrl)
 		b.until(`document.activeElement.matches('.palette input')`)

@@ -42,7 +42,7 @@ func TestApprovalsAreReadAndDecidedByKeys(t *testing.T) {
 	b.reads(asking(edit)+" .line.added mark", "* count")
 	b.holds(asking(edit)+" .line.added", "line 59 <b>")
 	b.allowByKey(asking(edit))
-	b.reads(".toast .state", "✓ Allowed once · by HOST")
+	b.reads(".toast .state", "✓ Allowed once · by you")
 	if !h.permitted(edit) {
 		t.Error("A allows nothing")
 	}
@@ -56,7 +56,7 @@ func TestApprovalsAreReadAndDecidedByKeys(t *testing.T) {
 	b.until(`document.activeElement.matches(".why textarea")`)
 	b.press("a day off")
 	b.press(kb.Enter)
-	b.reads(asking(command)+"[data-denied] .state", "✕ Denied · a day off · by HOST")
+	b.reads(asking(command)+"[data-denied] .state", "✕ Denied · a day off · by you")
 	if h.permitted(command) {
 		t.Error("D allows the call")
 	}

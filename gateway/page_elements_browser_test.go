@@ -99,7 +99,7 @@ func TestElementsShowFormInAnotherPage(t *testing.T) {
 		t.Errorf("fired %s, want %s", got, want)
 	}
 	b.run(`window.prevents = false; ` + answer)
-	b.until(`fired.length === 3 && element.shadowRoot.querySelector('[part=state]')?.innerText.includes('Answered by HOST')`)
+	b.until(`fired.length === 3 && element.shadowRoot.querySelector('[part=state]')?.innerText.includes('Answered by you')`)
 	if got := b.text(`fired.at(-1)`); got != `settled "answered"` {
 		t.Errorf("the last it fired is %s", got)
 	}
@@ -173,7 +173,7 @@ func TestElementsAnswerBehindAProxy(t *testing.T) {
 	b.run(`document.querySelector('parley-form').focus()`)
 	b.press("Fae")
 	b.press("\r")
-	b.until(`document.querySelector('parley-form').shadowRoot.querySelector('[part=state]')?.innerText.includes('Answered by HOST')`)
+	b.until(`document.querySelector('parley-form').shadowRoot.querySelector('[part=state]')?.innerText.includes('Answered by you')`)
 	b.checkNoFaults()
 	if got := h.outcome(asked).Values.Text(); got != `{"name":"Fae"}` {
 		t.Error(got)

@@ -44,7 +44,7 @@ func TestElementsAnswerEachFieldType(t *testing.T) {
 		t.Errorf("the context is %s", got)
 	}
 	b.clickWithin(answerPart)
-	b.readsWithin("[part=state]", "Answered by HOST")
+	b.readsWithin("[part=state]", "Answered by you")
 	b.readsWithin("[part=answers]", "Red, blue")
 	if strings.Contains(b.text(within("article")+".innerText"), "sk-1234") {
 		t.Error("the element shows the secret")
@@ -96,7 +96,7 @@ func TestElementsShowRefusalsAndSendOnce(t *testing.T) {
 	b.clickWithin(answerPart)
 	b.until(`sent() === 2`)
 	b.run(`release()`)
-	b.readsWithin("[part=state]", "Answered by HOST")
+	b.readsWithin("[part=state]", "Answered by you")
 	b.checkNoFaults()
 	if got := h.outcome(asked).Values.Text(); got != `{"zip":"12345"}` {
 		t.Error(got)
@@ -143,7 +143,7 @@ func TestElementsWorkBesideThePage(t *testing.T) {
 	b.reads("parley-ask .failure", "Not sent: the question was changed while you answered.")
 	b.until(`document.querySelector('#alone > .message').dataset.revision === '2' && document.querySelector('parley-ask [name=f0]').value === 'by the page'`)
 	b.click("parley-ask " + answerButton)
-	b.until(`document.querySelectorAll('parley-form')[1].shadowRoot.querySelector('[part=state]')?.innerText.includes('Answered by HOST')`)
+	b.until(`document.querySelectorAll('parley-form')[1].shadowRoot.querySelector('[part=state]')?.innerText.includes('Answered by you')`)
 	own, err := h.node.Host().Ask(t.Context(), parley.Form{To: "fae", Title: "Mine", Description: "Which?", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -196,11 +196,11 @@ func TestElementsShowOutcomeFromElsewhere(t *testing.T) {
 	if got := b.text(`fired.sort().join('; ')`); got != `settled "cancelled"; settled "declined"; settled "expired"` {
 		t.Errorf("fired %s", got)
 	}
-	b.readsWithin("[part=state]", "Declined by HOST")
+	b.readsWithin("[part=state]", "Declined by you")
 	b.readsWithin("[part=note]", "<i>no</i>")
 	b.readsWithin("[part=unsent]", "not sent")
 	b.until(`element.shadowRoot.activeElement?.dataset.status === 'declined'`) // the focus is kept
-	b.readsWithin("[role=status]", "Declined by HOST")
+	b.readsWithin("[role=status]", "Declined by you")
 	b.until(`document.querySelectorAll('parley-form')[1].shadowRoot.querySelector('[part=state]').innerText.includes('Cancelled by fae')`)
 	b.until(`document.querySelectorAll('parley-form')[2].shadowRoot.querySelector('[part=state]').innerText.includes('Expired without an answer')`)
 	b.checkNoFaults()
@@ -262,7 +262,7 @@ func TestElementsSurviveNodeRestart(t *testing.T) {
 	}
 	b.until(`!` + within("[part=failure]:not(form *)") + `.textContent`)
 	b.clickWithin(answerPart)
-	b.readsWithin("[part=state]", "Answered by HOST")
+	b.readsWithin("[part=state]", "Answered by you")
 	if got := h.outcome(asked).Values.Text(); got != `{"a":"half"}` {
 		t.Error(got)
 	}

@@ -4,8 +4,10 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,5 +123,82 @@ func TestHistoryIsExported(t *testing.T) {
 	var line struct{ Agent, Tool, What, Decision, By string }
 	if err := json.Unmarshal([]byte(body), &line); err != nil || line.What != `{"command":"git push origin next"}` || line.Decision != "allowed" || line.By != "you" {
 		t.Errorf("%v: %s", err, body)
+	}
+}
+
+// TestHistoryHasWhatWasDecidedWithoutAsking has calls decided by a person, a rule and a policy. History has all in the order of their times,
+// each once in its parts, and picks those without a question by their filter.
+func TestHistoryHasWhatWasDecidedWithoutAsking(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	h.decide(h.shell("make first"), "always")
+	for range 30 {
+		if c := h.shell("make first"); !c.Allowed {
+			t.Fatal("the rule does not decide")
+		}
+	}
+	h.decide(h.shell("make second"), "once")
+	for range 40 {
+		h.shell("make first")
+	}
+	h.decideBecause(h.shell("make third").Form, "never", "")
+	if c := h.shell("make third"); c.Allowed {
+		t.Fatal("the rule does not decide")
+	}
+	entry := regexp.MustCompile(`(?s)<li class="entry" id="row-([^"]*)".*?<span class="state">([^<]*)</span>.*?</li>`)
+	older := regexp.MustCompile(`id="older" href="[^"]*(/history[^"]*)"`)
+	read := func(at string) (states []string, parts int) {
+		seen := map[string]bool{}
+		for ; at != ""; parts++ {
+			status, _, body := h.get(at, "text/html")
+			if status != 200 {
+				t.Fatal(at, status)
+			}
+			for _, m := range entry.FindAllStringSubmatch(body, -1) {
+				if seen[m[1]] {
+					t.Errorf("%s is there twice", m[1])
+				}
+				seen[m[1]] = true
+				states = append(states, html.UnescapeString(m[2]))
+			}
+			at = ""
+			if m := older.FindStringSubmatch(body); m != nil {
+				at = strings.ReplaceAll(m[1], "&amp;", "&")
+			}
+		}
+		return states, parts
+	}
+	states, parts := read("/history")
+	if len(states) != 74 || parts != 2 {
+		t.Fatalf("%d entries in %d parts: %q", len(states), parts, states)
+	}
+	for i, want := range map[int]string{0: "✕ Denied by rule", 1: "✕ Never: exactly this call, in /srv/shop", 2: "✓ Allowed by rule", 40: "✓ Allowed by rule", 44: "✓ Allowed by rule", 72: "✓ Allowed by rule", 73: "✓ Always: exactly this call, in /srv/shop"} {
+		if states[i] != want {
+			t.Errorf("entry %d: %q and not %q", i, states[i], want)
+		}
+	}
+	if at := slices.Index(states, "✓ Allowed once"); at < 41 || at > 43 { // calls within a millisecond may change places
+		t.Errorf("entry %d was allowed once", at)
+	}
+	for query, want := range map[string]int{
+		"by=rules": 71, "by=rules&decision=denied": 1, "by=rules&decision=declined": 0, "by=rules&q=thir": 1, "by=rules&tool=Edit": 0, "by=rules&kind=form": 0, "by=" + h.node.Host().ID().String(): 3,
+		"by=rules&days=1": 71, "by=rules&agent=" + h.node.Host().ID().String(): 0, "decision=denied": 2, "kind=approval&q=second": 1,
+	} {
+		if got, _ := read("/history?" + query); len(got) != want {
+			t.Errorf("%s: %d and not %d: %q", query, len(got), want, got)
+		}
+	}
+	if got, _ := read("/history?before=1"); len(got) < 15 || len(got) > 31 { // of those within the millisecond of the second, some are after it
+		t.Errorf("%d before the second", len(got))
+	}
+	_, _, body := h.get("/history?by=rules&decision=denied&export=csv", "text/html")
+	rows, err := csv.NewReader(strings.NewReader(body)).ReadAll()
+	if err != nil || len(rows) != 2 || rows[1][3] != "fae" || rows[1][5] != "Bash" || rows[1][8] != "denied" || rows[1][9] != "exactly: make third, in /srv/shop" || rows[1][10] != "rule" {
+		t.Errorf("%v %q", err, rows)
+	}
+	for _, at := range []string{"1.x.2", "1.2.x", "x.1.2"} {
+		if status, _, _ := h.get("/history?before="+at, "text/html"); status != 400 {
+			t.Errorf("%s: %d", at, status)
+		}
 	}
 }

@@ -103,7 +103,7 @@ func TestForwardedFormsSayWhy(t *testing.T) {
 	for _, c := range []struct{ path, want string }{
 		{forwarded, " Forwarded to joe as a member of ops Forwarded by joe , who is away until 2 Jan 2099"},
 		{forwarded + "?as=joe", " Forwarded to you as a member of …"},
-		{forwarded + "?as=joe", " Forwarded to HOST , because you are away until 2 Jan 2099"},
+		{forwarded + "?as=joe", " Forwarded to you , because you are away until 2 Jan 2099"},
 		{forwarded + "?as=ops", " as a member: whoever answers first settles it"},
 		{forwarded + "?as=fae", " as a member of …"},
 		{forwarded + "?as=fae", " is away until 2 Jan 2099"},
@@ -134,7 +134,7 @@ func TestSecondVoteNeedsNoScript(t *testing.T) {
 		eventually.Holds(t, "the page says as whom the reader has voted", func() bool {
 			_, _, body := h.get(path, "text/html")
 			said := tags.ReplaceAllString(body, " ")
-			return strings.Contains(said, "You have voted as HOST already.") && strings.Contains(said, "Vote as ops too") && strings.Count(body, `name="second"`) == 2
+			return strings.Contains(said, "You have voted as yourself already.") && strings.Contains(said, "Vote as ops too") && strings.Count(body, `name="second"`) == 2
 		})
 		sent.Set("second", "yes")
 		if status, _, body := h.postForm(path, sent); status != http.StatusSeeOther {

@@ -81,7 +81,7 @@ func TestSecondVoteIsAnActOfItsOwn(t *testing.T) {
 			b.shotIfWanted(fmt.Sprintf("second-first-%d", width))
 			b.fill("#alone .field input", "typed before")
 			h.voteAsHost(asked.Form)
-			b.reads("#alone .ask .second", "You have voted as HOST already.") // while it is open, and the input stays
+			b.reads("#alone .ask .second", "You have voted as yourself already.") // while it is open, and the input stays
 			b.reads("#alone .ask .second label", "Vote as ops too")
 			b.until(`document.querySelector("#alone .field input").value === "typed before"`)
 			if wide := b.text(`document.documentElement.scrollWidth > innerWidth`); wide != "false" {
@@ -143,7 +143,7 @@ func TestSecondVoteOnACallIsAnActOfItsOwn(t *testing.T) {
 	b.open("/forms/" + again.Form.String() + "?in=questions")
 	b.live()
 	b.reads(asking(again)+" .second", "You have voted as ops already.")
-	b.reads(asking(again)+" .second", "Vote as HOST too")
+	b.reads(asking(again)+" .second", "Vote as yourself too")
 	b.shotIfWanted("second-call")
 	b.until(`document.querySelector("#alone [data-keys], #alone > [data-keys]")`)
 	b.press("a")
@@ -169,7 +169,7 @@ func TestElementTakesASecondVoteByItsBox(t *testing.T) {
 	b.openEmpty(`<parley-form as="ops" form="` + asked.Form.String() + `"></parley-form>`)
 	b.until(within("form.ask"))
 	h.voteAsHost(asked.Form)
-	b.readsWithin("form.ask .second", "You have voted as HOST already.")
+	b.readsWithin("form.ask .second", "You have voted as yourself already.")
 	b.clickWithin(answerPart)
 	b.until(`window.element.shadowRoot.activeElement?.matches(".second input")`)
 	if h.hasVoted(ops, asked.Form) {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strings"
 
 	"parley"
 	"parley/capabilities"
@@ -178,34 +179,67 @@ func (c SettleForm) given(s *State, f *Form, values map[string]capabilities.Valu
 			return nil, parley.Refuse(parley.InvalidAnswer, "the session has ended, and a mandate ends with it").WithHint("allow the call alone")
 		}
 	}
-	switch {
-	case e.Calls == 0:
-		e.Calls = MaxMandateCalls
-	case e.Calls > MaxMandateCalls:
-		return nil, parley.Refuse(parley.InvalidArgument, "a mandate is for %d calls at most", MaxMandateCalls)
-	}
-	if t.Until != "" {
-		end, err := endOf(t.Until, now)
-		if err != nil {
-			return nil, err
-		}
-		e.Until = end
-	}
-	if len(t.Rules) == 0 || len(t.Rules) > maxMandateRules {
-		return nil, parley.Refuse(parley.InvalidArgument, "a mandate has 1 to %d rules, which say which calls it covers", maxMandateRules)
-	}
-	for i := range t.Rules {
-		some, err := mandateRules(f.Permission(), &t.Rules[i])
-		if err != nil {
-			return nil, err
-		}
-		e.Rules = append(e.Rules, some...)
-	}
-	if err := addSums(e, t.Sums); err != nil {
+	if err := addTerms(e, f.Permission(), t, now); err != nil {
 		return nil, err
 	}
 	e.Mandate = ids()
 	return e, nil
+}
+
+// MandateOf returns the mandate that terms would give, with the answer at a time to an approval of a call. It refuses the terms that the
+// answer would be refused for. Whose it is, is not in it.
+func MandateOf(p *parley.Permission, t *parley.MandateTerms, now capabilities.Time) (*Mandate, error) {
+	m := &Mandate{MandateGiven: events.MandateGiven{Calls: t.Calls}}
+	if err := addTerms(&m.MandateGiven, p, t, now); err != nil {
+		return nil, err
+	}
+	m.Spent = make([]int64, len(m.Sums))
+	return m, nil
+}
+
+// Sentence says all that the mandate gives to an agent, by its name, with a function for times.
+func (m *Mandate) Sentence(who string, when func(capabilities.Time) string) string {
+	calls := fmt.Sprintf("%d calls at most", m.Calls)
+	if m.Calls == 1 {
+		calls = "one call"
+	}
+	limits := []string{calls}
+	for _, sum := range m.Sums {
+		limits = append(limits, fmt.Sprintf("%s of %s adding up to %s at most", sum.Member, sum.Tool, rule.AmountText(sum.Most)))
+	}
+	if m.Until != 0 {
+		limits = append(limits, "until "+when(m.Until))
+	}
+	return who + " may do without asking: " + strings.Join(m.Words(), "; ") + ". That is for " + strings.Join(limits, ", ") +
+		". What is of high risk asks all the same. It ends with the session that asks, and you can end it before."
+}
+
+// addTerms adds to a mandate the rules and limits that terms say of it.
+func addTerms(e *events.MandateGiven, p *parley.Permission, t *parley.MandateTerms, now capabilities.Time) error {
+	switch {
+	case e.Calls == 0:
+		e.Calls = MaxMandateCalls
+	case e.Calls > MaxMandateCalls:
+		return parley.Refuse(parley.InvalidArgument, "a mandate is for %d calls at most", MaxMandateCalls)
+	}
+	if t.Until != "" {
+		end, err := endOf(t.Until, now)
+		if err != nil {
+			return err
+		}
+		e.Until = end
+	}
+	if len(t.Rules) == 0 || len(t.Rules) > maxMandateRules {
+		return parley.Refuse(parley.InvalidArgument, "a mandate has 1 to %d rules, which say which calls it covers", maxMandateRules)
+	}
+	for i := range t.Rules {
+		some, err := mandateRules(p, &t.Rules[i])
+		if err != nil {
+			return err
+		}
+		e.Rules = append(e.Rules, some...)
+	}
+	return addSums(e, t.Sums)
 }
 
 // mandateRules returns the rules that follow from what was said of a rule.

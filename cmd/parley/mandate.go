@@ -12,6 +12,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/show"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
 	"parley/mailbox"
@@ -152,8 +153,9 @@ func fetchMandate(ctx context.Context, env *environment, which permission) (*vie
 	return nil, err
 }
 
+// listMandates returns the mandates of an agent; without one, those of all agents.
 func listMandates(ctx context.Context, env *environment, agent string, ended bool) ([]view.Mandate, error) {
-	return api.All(ctx, env, api.ListMandates, api.ListMandatesRequest{Acting: env.acting(), Agent: agent, All: ended},
+	return api.All(ctx, env, api.ListMandates, api.ListMandatesRequest{Acting: env.acting(), Agent: agent, Everyone: agent == "", All: ended},
 		func(r api.ListMandatesResponse) []view.Mandate { return r.Mandates })
 }
 
@@ -174,8 +176,9 @@ func mandateListCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:               "ls [AGENT]",
 		Aliases:           []string{"list"},
-		Short:             "List an agent's mandates, and what is left of them",
-		Example:           "  parley mandate ls fae\n  parley mandate ls fae --all",
+		Short:             "List mandates, and what is left of them",
+		Long:              "Lists the mandates of an agent, or of all agents whose host you are, with what is left of each.",
+		Example:           "  parley mandate ls\n  parley mandate ls fae --all",
 		Args:              between(0, 1, "[AGENT]"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 	}
@@ -189,10 +192,19 @@ func mandateListCommand(env *environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		var name show.NameFunc
+		if agent == "" && len(list) > 0 && !env.options.json && !env.options.quiet {
+			if name, err = env.nameFunc(c.Context()); err != nil {
+				return err
+			}
+		}
 		return printList(env, list, "no mandates", func() string {
 			texts := make([]string, len(list))
 			for i := range list {
 				texts[i] = mandateText(&list[i], env.screen())
+				if name != nil {
+					texts[i] = terminal.Visible(name(list[i].Agent, "")) + "  " + texts[i]
+				}
 			}
 			return strings.Join(texts, "\n")
 		})

@@ -195,6 +195,9 @@ type Names interface {
 type Rules interface {
 	// List returns the standing rules, oldest first.
 	List(context.Context) ([]view.Rule, error)
+	// Ruled returns calls of agents of this node that were decided without a question, the newest first, and how many events of these
+	// agents are not looked at yet. The caller may look into the agents.
+	Ruled(ctx context.Context, agents []capabilities.ID, q view.RuledQuery) (calls []view.RuledCall, behind uint64, err error)
 	// Mandates returns the mandates, oldest first: those that last and, with all, the last ones that have ended.
 	Mandates(ctx context.Context, all bool) ([]view.Mandate, error)
 	// Mandate returns a mandate with the last calls that it has covered, oldest first, at most so many.

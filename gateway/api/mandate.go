@@ -6,12 +6,13 @@ import (
 )
 
 // ListMandatesRequest lists the mandates of the agent, or of an agent whose host it is: those that last and, with All, the last ones that
-// have ended.
+// have ended. With Everyone they are those of all agents of the node whose host it is, and its own.
 type ListMandatesRequest struct {
 	Acting
 	Paging
-	Agent string `json:"agent,omitempty"`
-	All   bool   `json:"all,omitempty"`
+	Agent    string `json:"agent,omitempty"`
+	Everyone bool   `json:"everyone,omitempty"`
+	All      bool   `json:"all,omitempty"`
 }
 
 // ListMandatesResponse has the mandates, oldest first.

@@ -3,16 +3,24 @@ package backend
 import (
 	"context"
 
+	"parley"
 	"parley/actors/view"
 	"parley/gateway/api"
 )
 
 func listMandates(ctx context.Context, b *Backend, p *principal, r api.ListMandatesRequest) (api.ListMandatesResponse, error) {
+	if r.Everyone && r.Agent != "" {
+		return api.ListMandatesResponse{}, parley.Refuse(parley.InvalidArgument, "the mandates are those of everyone, or of one agent")
+	}
 	_, agent, err := b.ruled(ctx, p, r.Acting, r.Agent)
 	if err != nil {
 		return api.ListMandatesResponse{}, err
 	}
-	all, err := agent.Rules().Mandates(ctx, r.All)
+	list := agent.Rules().Mandates
+	if r.Everyone {
+		list = agent.Rules().AllMandates
+	}
+	all, err := list(ctx, r.All)
 	if err != nil {
 		return api.ListMandatesResponse{}, err
 	}

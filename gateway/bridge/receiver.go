@@ -200,7 +200,10 @@ func (n Notice) Labelled(text string) string {
 }
 
 func nameOf(name string, id capabilities.ID) string {
-	if name == "" && !id.IsZero() {
+	switch {
+	case name == "SELF":
+		name = "you"
+	case name == "" && !id.IsZero():
 		name = id.String()
 	}
 	return Cut(name, maxTitle)

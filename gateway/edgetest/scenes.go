@@ -158,6 +158,8 @@ func approvals() []scene {
 		{name: "a mandate that there is not", operation: "get_mandate", by: "bob", request: `{"mandate":"$form"}`, code: parley.NotPermitted},
 		{name: "an end by whom it was given to", operation: "end_mandate", by: "bob", request: `{"mandate":"$mandate"}`, code: parley.NotPermitted},
 		{operation: "end_mandate", by: "host", request: `{"agent":"$bob","mandate":"$mandate"}`},
+		{name: "mandates of all agents", operation: "list_mandates", by: "host", request: `{"everyone":true,"limit":1}`},
+		{name: "mandates of everyone and one", operation: "list_mandates", by: "host", request: `{"agent":"$bob","everyone":true}`, code: parley.InvalidArgument},
 		{name: "mandates that have ended", operation: "list_mandates", by: "host", request: `{"agent":"$bob","all":true}`},
 	}
 }

@@ -119,23 +119,68 @@ func (p *page) statuses() ([]view.AgentStatus, error) {
 	return p.statusOf, nil
 }
 
-// name sets the names of a message's sender and recipient as people read them. Without names of other agents, a reader who is
-// no host sees those that it gave.
+// name sets the names of a message's parties, and of who has decided, as people read them. Without names of other agents, a reader who
+// is no host sees those that it gave. The outcome and the votes of the message are its own, so it sets them in copies.
 func (p *page) name(m *view.Message) {
-	if !p.principal.IsHost() {
-		return
+	of := p.nameOf()
+	if o := m.Outcome; o != nil {
+		named := *o
+		named.ByName = of(o.By, o.ByName)
+		m.Outcome = &named
 	}
-	all, err := p.statuses()
-	if err != nil {
-		return // then the reader's own names are shown
+	if v := m.Votes; v != nil {
+		named := *v
+		named.Cast = slices.Clone(v.Cast)
+		for i := range named.Cast {
+			named.Cast[i].ByName = of(v.Cast[i].By, v.Cast[i].ByName)
+		}
+		named.Waiting = namedParties(v.Waiting, of)
+		if v.VotedAs != nil {
+			named.VotedAs = &namedParties([]view.Party{*v.VotedAs}, of)[0]
+		}
+		m.Votes = &named
 	}
-	if p.named == nil {
-		p.named = people.NamesOf(p.principal.ID(), all)
+	m.Chain, m.Steps, m.ForwardedTo = namedParties(m.Chain, of), slices.Clone(m.Steps), slices.Clone(m.ForwardedTo)
+	for i := range m.Steps {
+		s := &m.Steps[i]
+		s.ByName, s.ToName = of(s.By, s.ByName), of(s.To, s.ToName)
 	}
-	if m.FromName != "" && m.From != p.principal.ID() {
-		m.FromName = p.named.Of(m.From, m.FromName)
+	for i := range m.ForwardedTo {
+		f := &m.ForwardedTo[i]
+		f.Name, f.ByName = of(f.ID, f.Name), of(f.By, f.ByName)
 	}
-	if m.ToName != "" && m.To != p.principal.ID() {
-		m.ToName = p.named.Of(m.To, m.ToName)
+	if m.From != p.principal.ID() {
+		m.FromName = of(m.From, m.FromName)
+	}
+	if m.To != p.principal.ID() {
+		m.ToName = of(m.To, m.ToName)
+	}
+}
+
+// namedParties returns parties with the names that a function has for them.
+func namedParties(all []view.Party, of func(capabilities.ID, string) string) []view.Party {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Name = of(all[i].ID, all[i].Name)
+	}
+	return all
+}
+
+// nameOf returns what has the names of agents as people read them. Who reads is SELF. One without a name stays so.
+func (p *page) nameOf() func(id capabilities.ID, name string) string {
+	if p.principal.IsHost() {
+		if all, err := p.statuses(); err == nil && p.named == nil {
+			p.named = people.NamesOf(p.principal.ID(), all)
+		}
+	}
+	names := p.named // else the reader's own names are shown
+	return func(id capabilities.ID, name string) string {
+		switch {
+		case id == p.principal.ID() && !id.IsZero():
+			return self
+		case name == "" || names == nil:
+			return name
+		}
+		return names.Of(id, name)
 	}
 }

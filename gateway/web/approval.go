@@ -40,6 +40,7 @@ type approval struct {
 	Until               *widget // the end of a rule; nil if it takes none
 	Edit                *widget // another input; nil if the agent takes none
 	Command             *string // the text to edit, of a call with a command line; nil if the input itself is edited
+	Leave               *leave  // the mandate that may be given with it; nil for none
 	Edited              *edited // what was edited, in a page without scripts; nil for nothing
 	Digest              string  // of the permission
 	Opened              opened
@@ -49,11 +50,11 @@ type approval struct {
 }
 
 // opened says which part of the bar of a call is open when it is drawn, for a page without scripts.
-type opened struct{ Why, Edit, Ask, Sure bool }
+type opened struct{ Why, Edit, Ask, Leave, Sure bool }
 
 // openedBy returns the part that an address names under "do".
 func openedBy(do string) opened {
-	return opened{Why: do == "deny", Edit: do == "edit", Ask: do == "ask", Sure: do == "allow"}
+	return opened{Why: do == "deny", Edit: do == "edit", Ask: do == "ask", Leave: do == "leave", Sure: do == "allow"}
 }
 
 // Title returns what the call does, as the heading above it.

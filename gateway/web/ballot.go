@@ -14,6 +14,7 @@ import (
 type ballotLine struct {
 	Who   party
 	You   bool
+	As    string // of the reader's line: the name of the agent as which it votes; "" for itself
 	State string // your-turn, good, bad, waits or void
 	Words string
 	At    capabilities.Time // of the vote, or when it was asked; 0 if that is not known
@@ -62,7 +63,7 @@ func (c card) isOwn(id capabilities.ID) bool { return !id.IsZero() && id == c.Ow
 
 // castLine returns the line of a vote.
 func (c card) castLine(v view.Vote) ballotLine {
-	l := ballotLine{Who: partyOf(v.By, v.ByName), You: c.isOwn(v.By), State: "good", Words: "Answered", At: v.At, Note: v.Note}
+	l := ballotLine{Who: partyOf(v.By, v.ByName), You: c.isOwn(v.By), As: c.As, State: "good", Words: "Answered", At: v.At, Note: v.Note}
 	switch v.Outcome {
 	case events.VoteDeclined:
 		l.State, l.Words = "bad", "Declined"
@@ -92,7 +93,7 @@ func (c card) OwnVote() string {
 
 // ownLine returns the reader's line before its vote is among those that were cast.
 func (c card) ownLine() ballotLine {
-	l := ballotLine{You: true, State: "waits", Words: "No answer yet"}
+	l := ballotLine{You: true, As: c.As, State: "waits", Words: "No answer yet"}
 	switch {
 	case c.Votes.Own == view.VoteMissed:
 		l.State, l.Words = "void", "Does not count"

@@ -58,12 +58,8 @@ func (d *composePage) send(p *page) (sent view.Sent, err error) {
 	form := p.r.PostForm
 	d.To, d.Subject, d.Key = form.Get("to"), form.Get("subject"), form.Get("key")
 	d.Text, d.FileTexts = strings.ReplaceAll(form.Get("text"), "\r\n", "\n"), form["files"]
-	for _, text := range d.FileTexts {
-		var f events.File
-		if err := json.Unmarshal([]byte(text), &f); err != nil {
-			return sent, parley.Refuse(parley.InvalidArgument, "a file cannot be read from the form")
-		}
-		d.Files = append(d.Files, f)
+	if d.Files, err = filesOf(d.FileTexts); err != nil {
+		return sent, err
 	}
 	to := slices.DeleteFunc(strings.FieldsFunc(d.To, func(r rune) bool { return r == ',' || r == '\n' }), func(name string) bool { return strings.TrimSpace(name) == "" })
 	for i := range to {
@@ -77,4 +73,16 @@ func (d *composePage) send(p *page) (sent view.Sent, err error) {
 	}
 	r := api.SendRequest{Acting: api.Acting{As: p.as}, Recipient: to[0], Recipients: to[1:], Post: parley.Post{Header: parley.Header{Subject: d.Subject, Files: d.Files}, Text: d.Text, Key: d.Key}}
 	return performed[view.Sent](p, "send", r)
+}
+
+// filesOf returns the stored files that a plain HTML form names.
+func filesOf(texts []string) (files []events.File, err error) {
+	for _, text := range texts {
+		var f events.File
+		if err := json.Unmarshal([]byte(text), &f); err != nil {
+			return nil, parley.Refuse(parley.InvalidArgument, "a file cannot be read from the form")
+		}
+		files = append(files, f)
+	}
+	return files, nil
 }

@@ -122,6 +122,9 @@ func (p *page) takeForm(ref capabilities.FormRef) error {
 	if do == "give" || sent.Get("do") == "give" {
 		return showGiven(p, e, sent, show)
 	}
+	if do == "leave" || sent.Get("do") == "leave" {
+		return showLeave(p, e, sent, show)
+	}
 	t := &refusedAnswer{Texts: readTexts(e.Fields, sent), Sent: sent}
 	wasShown := false // and what is edited is allowed in one step
 	if do == "edited" && e.Permission != nil && e.AnswerNeeded {
@@ -199,6 +202,12 @@ func (p *page) act(e view.Message, ref capabilities.FormRef, sent url.Values, te
 		var err error
 		if r.Narrow, err = narrowings(e.Fields, sent); err != nil {
 			return err
+		}
+		if do := p.r.URL.Query().Get("do"); do == "allow-leave" {
+			if r, err = leaveAnswer(e, r, sent); err != nil {
+				return err
+			}
+			return p.perform(button, name, r)
 		}
 		request = r
 	}

@@ -14,6 +14,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/events"
 	"parley/gateway/api"
 	"parley/mailbox"
 )
@@ -21,7 +22,7 @@ import (
 // pastFilter picks what History shows. An empty member is any.
 type pastFilter struct {
 	Verdict string // allowed or denied; or how it ended: answered, declined, cancelled, expired or superseded
-	Decider string // the ID of who decided
+	Decider string // the ID of who decided, or byRules
 	Tool    string // of a call
 	Days    string // asked in so many last days
 }
@@ -113,10 +114,169 @@ func beginnings(text string) string {
 	return strings.Join(words, " ")
 }
 
-// past returns the part of History before a number, newest first; "" is the newest part.
+// byRules stands for who decided without a question: a standing rule, a mandate or the policy of an agent.
+const byRules = "rules"
+
+// hasMessages reports whether the list may have messages, and hasRuled whether it may have calls that were decided without a question.
+func (l listQuery) hasMessages() bool { return l.Decider != byRules }
+
+func (l listQuery) hasRuled() bool {
+	decided := l.Verdict == "" || l.Verdict == "allowed" || l.Verdict == "denied"
+	return decided && l.As == "" && (l.Kind == "" || l.Kind == "approval") && (l.Decider == "" || l.Decider == byRules)
+}
+
+// pastEntry is a line of History: a message that has ended, or a call that was decided without a question.
+type pastEntry struct {
+	view.Message
+	Ruled *view.RuledCall // nil for a message
+}
+
+// pastPlace is a place in History: before the message of a number, and before a call that was decided without a question. The zero place
+// is the end.
+type pastPlace struct {
+	number uint64
+	ruled  view.RuledPlace
+}
+
+func (at pastPlace) String() string {
+	if at.ruled == (view.RuledPlace{}) {
+		return strconv.FormatUint(at.number, 10)
+	}
+	return fmt.Sprintf("%d.%d.%d", at.number, at.ruled.At, at.ruled.ID)
+}
+
+// placeOf reads a place of History; "" is the end. It refuses with INVALID_ARGUMENT.
+func placeOf(text string) (at pastPlace, err error) {
+	number, ruled, merged := strings.Cut(text, ".")
+	if !merged {
+		at.number, err = endOf(text)
+		return at, err
+	}
+	moment, id, _ := strings.Cut(ruled, ".")
+	wrong := parley.Refuse(parley.InvalidArgument, "%.40q is no place of a list", text)
+	if at.number, err = strconv.ParseUint(number, 10, 64); err != nil {
+		return at, wrong
+	}
+	since, err := strconv.ParseInt(moment, 10, 64)
+	if err != nil {
+		return at, wrong
+	}
+	at.ruled.At = capabilities.Time(since)
+	if at.ruled.ID, err = strconv.ParseInt(id, 10, 64); err != nil {
+		return at, wrong
+	}
+	return at, nil
+}
+
+// pastPart is a part of History, newest first.
+type pastPart struct {
+	entries []pastEntry
+	next    pastPlace // of the next part
+	more    bool      // there may be one
+	behind  uint64    // events that are not looked at yet
+}
+
+// readPast returns the part of History before a place, at most so many entries: messages and calls in the order of their times.
+func readPast(p *page, q listQuery, at pastPlace, limit int) (part pastPart, err error) {
+	var found view.Found
+	if q.hasMessages() {
+		r, err := q.search(at.number, limit)
+		if err != nil {
+			return part, err
+		}
+		if found, err = performed[view.Found](p, "search", r); err != nil {
+			return part, err
+		}
+	}
+	var ruled []view.RuledCall
+	if q.hasRuled() {
+		if ruled, part.behind, err = readRuled(p, q, at, limit); err != nil {
+			return part, err
+		}
+	}
+	part.next, part.behind = at, part.behind+found.Behind
+	part.more = found.Next > 0 || len(ruled) == limit
+	messages, calls := found.Messages, ruled
+	for len(part.entries) < limit && len(messages)+len(calls) > 0 {
+		if len(messages) == 0 || len(calls) > 0 && calls[0].Place.At > messages[0].Date {
+			part.entries = append(part.entries, pastEntry{Message: messageOf(&calls[0]), Ruled: &calls[0]})
+			part.next.ruled, calls = calls[0].Place, calls[1:]
+			continue
+		}
+		part.entries = append(part.entries, pastEntry{Message: messages[0]})
+		part.next.number, messages = messages[0].Number, messages[1:]
+	}
+	part.more = part.more || len(messages)+len(calls) > 0
+	return part, nil
+}
+
+// readRuled returns calls of the reader's agents that were decided without a question, before a place. Where that names a message alone, it
+// is before the time of that.
+func readRuled(p *page, q listQuery, at pastPlace, limit int) ([]view.RuledCall, uint64, error) {
+	r, err := q.search(0, limit)
+	if err != nil {
+		return nil, 0, err
+	}
+	if at.ruled == (view.RuledPlace{}) && at.number > 0 {
+		if m, err := p.agent.Message(p.ctx(), capabilities.FormNumber(at.number)); err == nil {
+			at.ruled.At = m.Date
+		}
+	}
+	who, err := p.site.locals(p.ctx(), p.principal)
+	if err != nil {
+		return nil, 0, err
+	}
+	var agents []capabilities.ID
+	for _, l := range who {
+		if id := l.agent.ID(); q.Agent == "" || id.String() == q.Agent {
+			agents = append(agents, id)
+		}
+	}
+	calls, behind, err := p.agent.Rules().Ruled(p.ctx(), agents, view.RuledQuery{Text: r.Text, Tool: q.Tool, Verdict: q.Verdict, Since: r.Since, Before: at.ruled, Limit: limit})
+	for i := range calls {
+		for _, l := range who {
+			if l.agent.ID() == calls[i].Agent {
+				calls[i].Name = l.name
+			}
+		}
+	}
+	return calls, behind, err
+}
+
+// messageOf returns a call that was decided without a question as the message that it would have been.
+func messageOf(c *view.RuledCall) view.Message {
+	return view.Message{
+		Type: string(events.Approval), From: c.Agent, FromName: c.Name, Date: c.Place.At, Title: c.Call.Tool, Permission: &c.Call, Digest: c.Call.Digest(), Received: true,
+	}
+}
+
+// ruledRow returns the row of a call that was decided without a question.
+func ruledRow(p *page, e *pastEntry) row {
+	p.name(&e.Message)
+	r := newRow(p.base, local{}, e.Message, p.site.readings.Of(&e.Message))
+	r.Ruled, r.Key, r.Status = e.Ruled, fmt.Sprintf("ruled-%d", e.Ruled.Place.ID), view.StatusAnswered
+	r.Decision = decision{Sign: "✓", Words: "Allowed by " + decidedBy(e.Ruled)}
+	if !e.Ruled.Allowed {
+		r.Decision = decision{Sign: "✕", Words: "Denied by " + decidedBy(e.Ruled), Denied: true}
+	}
+	return r
+}
+
+// decidedBy returns what decided a call without a question, in a word.
+func decidedBy(c *view.RuledCall) string {
+	switch {
+	case !c.Mandate.IsZero():
+		return "mandate"
+	case c.Rule.IsZero():
+		return "policy"
+	}
+	return "rule"
+}
+
+// past returns the part of History before a place, newest first; "" is the newest part.
 func (p *page) past(q listQuery, before string) (l mailList, err error) {
 	l = mailList{listQuery: q, Newest: before == ""}
-	end, err := endOf(before)
+	at, err := placeOf(before)
 	if err != nil {
 		return l, err
 	}
@@ -129,30 +289,49 @@ func (p *page) past(q listQuery, before string) (l mailList, err error) {
 		return l, err
 	}
 	l.Cursor = strconv.FormatUint(in.Cursor, 10)
-	r, err := q.search(end, firstPaint)
+	part, err := readPast(p, q, at, firstPaint)
 	if err != nil {
 		return l, err
 	}
-	found, err := performed[view.Found](p, "search", r)
-	if err != nil {
-		return l, err
+	if part.more && len(part.entries) > 0 {
+		l.Before = part.next.String()
 	}
-	if n := len(found.Messages); found.Next > 0 && n > 0 {
-		l.Before = strconv.FormatUint(found.Messages[n-1].Number, 10)
+	if part.behind > 0 {
+		l.Note = fmt.Sprintf("%d events are still being read. Open the page again in a moment.", part.behind)
 	}
-	if found.Behind > 0 {
-		l.Note = fmt.Sprintf("%d events are still being read. Open the page again in a moment.", found.Behind)
-	}
-	all := make([]question, len(found.Messages))
-	for i, m := range found.Messages {
-		all[i] = question{m, local{q.As, mail}}
-	}
-	l.Rows = p.drawRows(all, q.In())
+	l.Rows = drawPast(p, part.entries, local{q.As, mail}, q.In())
 	if q.Group == "agent" {
 		l.Rows = byAgent(l.Rows)
 	}
 	l.Rows = grouped(l.Rows, q.Group)
 	return l, nil
+}
+
+// drawPast returns the rows of a part of History. The row of a call without a message has the number of the message below it, by which
+// a script finds its place.
+func drawPast(p *page, entries []pastEntry, of local, in string) []row {
+	all := make([]question, 0, len(entries))
+	for _, e := range entries {
+		if e.Ruled == nil {
+			all = append(all, question{e.Message, of})
+		}
+	}
+	rows := p.drawRows(all, in)
+	merged := make([]row, 0, len(entries))
+	for i := range entries {
+		if entries[i].Ruled == nil {
+			continue
+		}
+		r := ruledRow(p, &entries[i])
+		for len(rows) > 0 && rows[0].Date >= r.Date {
+			merged, rows = append(merged, rows[0]), rows[1:]
+		}
+		if len(rows) > 0 {
+			r.Number = rows[0].Number
+		}
+		merged = append(merged, r)
+	}
+	return append(merged, rows...)
 }
 
 // Bounds of what a download has: so many decisions, each with so many bytes of what was asked.
@@ -163,7 +342,7 @@ const (
 
 // pastDecision is a line of a download.
 type pastDecision struct {
-	Number   uint64            `json:"number"`
+	Number   uint64            `json:"number"` // of the message; 0 of a call that was decided without one
 	Asked    capabilities.Time `json:"asked"`
 	Ended    capabilities.Time `json:"ended"`
 	Agent    string            `json:"agent"`
@@ -173,7 +352,7 @@ type pastDecision struct {
 	What     string            `json:"what"`
 	Decision string            `json:"decision"` // allowed or denied; or how it ended
 	Rule     string            `json:"rule,omitempty"`
-	By       string            `json:"by,omitempty"`
+	By       string            `json:"by,omitempty"` // who; or rule, mandate or policy
 	Reason   string            `json:"reason,omitempty"`
 }
 
@@ -190,8 +369,9 @@ func (d pastDecision) cells() []string {
 	return all
 }
 
-// lineOfPast returns the line of a message that has ended. Answers are not in it, since they may be secret.
-func lineOfPast(p *page, m view.Message) pastDecision {
+// lineOfPast returns the line of an entry. Answers are not in it, since they may be secret.
+func lineOfPast(p *page, e pastEntry) pastDecision {
+	m := e.Message
 	p.name(&m)
 	name := func(id capabilities.ID, known string) string {
 		switch {
@@ -201,6 +381,15 @@ func lineOfPast(p *page, m view.Message) pastDecision {
 			return "you"
 		}
 		return partyOf(id, known).Name
+	}
+	if c := e.Ruled; c != nil {
+		d := pastDecision{
+			Asked: m.Date, Ended: m.Date, Agent: name(m.From, m.FromName), Type: m.Type, Tool: c.Call.Tool, Folder: c.Call.Folder, What: parley.Shown(c.Call.Input, maxExported), Decision: "denied", Rule: c.Words, By: decidedBy(c),
+		}
+		if c.Allowed {
+			d.Decision = "allowed"
+		}
+		return d
 	}
 	o := m.Outcome
 	d := pastDecision{
@@ -236,21 +425,17 @@ func export(p *page, q listQuery, format string) error {
 	if format == "csv" {
 		_ = table.Write(columns) // a buffer takes all, here and below
 	}
-	for before, n := uint64(0), 0; n < maxPast; {
-		r, err := q.search(before, min(maxPast-n, 100))
-		if err != nil {
-			return err
-		}
-		found, err := performed[view.Found](p, "search", r)
+	for at, n := (pastPlace{}), 0; n < maxPast; {
+		part, err := readPast(p, q, at, min(maxPast-n, 100))
 		if err != nil {
 			return err
 		}
 		size := body.Len()
-		for _, m := range found.Messages {
-			if m.Outcome == nil {
+		for _, e := range part.entries {
+			if e.Outcome == nil && e.Ruled == nil {
 				continue // its content is elsewhere
 			}
-			if line := lineOfPast(p, m); format == "csv" {
+			if line := lineOfPast(p, e); format == "csv" {
 				_ = table.Write(line.cells())
 			} else {
 				_ = lines.Encode(line)
@@ -260,11 +445,10 @@ func export(p *page, q listQuery, format string) error {
 		if err := p.held.Add(int64(body.Len() - size)); err != nil {
 			return err
 		}
-		if found.Next == 0 || len(found.Messages) == 0 {
+		if !part.more || len(part.entries) == 0 {
 			break
 		}
-		n += len(found.Messages)
-		before = found.Messages[len(found.Messages)-1].Number
+		at, n = part.next, n+len(part.entries)
 	}
 	saves(p, "parley-history-"+time.Now().UTC().Format(time.DateOnly)+"."+format, int64(body.Len()))
 	p.w.Header().Set("Content-Type", media)

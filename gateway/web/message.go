@@ -16,6 +16,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/people"
 	"parley/gateway/queue"
 	"parley/mailbox/form"
 )
@@ -96,8 +97,8 @@ func (c card) Progress() string {
 func recipients(all []view.Recipient, most int) string {
 	return view.RecipientWords(all, most, func(r view.Recipient) string {
 		switch {
-		case r.Name == "SELF":
-			return "you"
+		case r.Name == self:
+			return people.You
 		case r.Name == "" && r.Said != "":
 			return "“" + r.Said + "”"
 		}
@@ -118,7 +119,7 @@ func (c card) EscalateWords() string { return recipients([]view.Recipient{*c.Esc
 func (c card) Missed() (lines []string) {
 	for _, u := range c.Unreached {
 		line := "Did not reach " + recipients([]view.Recipient{u.Recipient}, 1) + " (" + u.Why + ")"
-		if u.ByName != "SELF" {
+		if u.ByName != self {
 			line += ", " + cmp.Or(u.ByName, view.ShortID(u.By)) + " says"
 		}
 		lines = append(lines, line)
@@ -177,6 +178,13 @@ func (p *page) card(ctx context.Context, l local, e view.Message, t *refusedAnsw
 	if c.Approval != nil && c.Approval.Decision != nil {
 		c.Approval.Key, c.Approval.Opened = c.Key, openedBy(p.r.URL.Query().Get("do"))
 		c.Approval.together(e, p.waitingIn(ctx, l))
+		if c.Approval.MayRule() && p.principal.IsHost() && l.name == "" {
+			var sent url.Values
+			if t != nil {
+				sent = t.Sent
+			}
+			c.Approval.Leave = newLeave(c.Approval, sent)
+		}
 	}
 	return c
 }
@@ -187,7 +195,7 @@ func addSimilar(p *page, ctx context.Context, l local, c *card) {
 	if members == nil || c.Approval.Decision == nil {
 		return
 	}
-	c.Group = groupOf(p, l, c.Key, members)
+	c.Group, c.Approval.Leave = groupOf(p, l, c.Key, members), nil
 	c.Approval.Same, c.Approval.Whole = nil, nil
 	c.Approval.onlyShared(members)
 	c.Approval.describe()
@@ -286,22 +294,25 @@ func (c card) FieldsText() (string, error) {
 // secondVote is the box that takes a vote of who has voted as another agent already; VotedAs is nil for a first vote.
 type secondVote struct {
 	VotedAs *party
-	As      string // the reader's name for the agent that votes now
+	As      string // as whom the reader votes now: its name for the agent, or yourself
 	Form    string // the ID of the element that sends it; "" for the one around it
 }
 
 // SecondIn returns the box for a form of the page.
 func (c card) SecondIn(form string) secondVote {
-	s := secondVote{As: cmp.Or(c.As, hostName), Form: form}
+	s := secondVote{As: cmp.Or(c.As, yourself), Form: form}
 	if c.IsSecondVote() {
 		before := partyOf(c.Votes.VotedAs.ID, c.Votes.VotedAs.Name)
+		if c.Votes.VotedAs.Name == self {
+			before.Name = yourself
+		}
 		s.VotedAs = &before
 	}
 	return s
 }
 
-// hostName is what the node's host, who alone stands for other agents, is called by itself.
-const hostName = "HOST"
+// yourself is what the node's host, who alone stands for other agents, is called where it votes.
+const yourself = "yourself"
 
 // Lone reports whether the form is answered by one press of a button.
 func (c card) Lone() bool {
@@ -373,7 +384,10 @@ type party struct {
 
 // partyOf returns a party by the reader's name for it, or by its ID.
 func partyOf(id capabilities.ID, name string) party {
-	if name == "" {
+	switch name {
+	case self:
+		name = people.You
+	case "":
 		return party{Name: view.ShortID(id), ID: id.String()}
 	}
 	return party{Name: name, ID: id.String(), Own: true}

@@ -127,8 +127,11 @@ func (l layout) nameAgent() {
 	if l.List == nil {
 		return
 	}
-	if l.List.Decider == l.Reader.String() {
+	switch l.List.Decider {
+	case l.Reader.String():
 		l.List.DeciderName = "you"
+	case byRules:
+		l.List.DeciderName = "a rule"
 	}
 	for _, a := range l.Left.Agents {
 		if a.ID == l.List.Agent {

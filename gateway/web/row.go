@@ -39,6 +39,7 @@ type row struct {
 	Group    string // heading before the row; "" for none
 	By       string // the order of the rows below the heading; "" for that of dates
 	Section  queue.Section
+	Ruled    *view.RuledCall // it is a call that was decided without a question; nil for a message
 }
 
 // newRow returns the row of a message in the mail of an agent. Facts are those of its call; nil for another message.
@@ -143,6 +144,9 @@ func (r row) IsNew() bool { return r.AnswerNeeded || r.Unread }
 
 // Address returns the address of the message, within its list.
 func (r row) Address() string {
+	if r.Ruled != nil {
+		return r.Base + AgentPath(r.Ruled.Name) + "?tab=rules"
+	}
 	q := url.Values{}
 	if r.As != "" {
 		q.Set("as", r.As)

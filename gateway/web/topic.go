@@ -12,6 +12,7 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/sanitize"
 )
@@ -78,7 +79,9 @@ type topicPage struct {
 	Older  string      // the address of those before; "" if there are none
 	MayAct bool        // the session may subscribe and post
 
-	Subject, Text string // that are being written
+	Subject, Text string   // that are being written
+	FileTexts     []string // the files of it, as the form sends them
+	Files         []events.File
 	Key           string // under which that is sent once
 	Wrong         string // why it was not done
 }
@@ -86,7 +89,8 @@ type topicPage struct {
 // topicPost is a post as a page shows it.
 type topicPost struct {
 	view.TopicPost
-	By party
+	By       party
+	Attached []attachment // without an address for a reader who cannot fetch them here
 }
 
 // Said returns the text of the post as HTML.
@@ -146,7 +150,15 @@ func (d *topicPage) read(p *page, name string) error {
 		if m.From == p.agent.ID() {
 			by = party{Name: "You", ID: m.From.String(), Own: true}
 		}
-		d.Posts = append(d.Posts, topicPost{post, by})
+		shown := topicPost{TopicPost: post, By: by}
+		for _, f := range post.Files {
+			at := attachment{File: f}
+			if p.principal.IsHost() { // who is no host has what was posted in its mail
+				at.Address = p.base + FormsPath + post.Message.String() + "?" + url.Values{"as": {name}, "file": {f.Digest}}.Encode()
+			}
+			shown.Attached = append(shown.Attached, at)
+		}
+		d.Posts = append(d.Posts, shown)
 	}
 	if got.More && len(got.Posts) > 0 {
 		q := url.Values{"before": {strconv.FormatUint(got.Posts[0].Number, 10)}}
@@ -169,10 +181,15 @@ func (d *topicPage) act(p *page, name string) error {
 	switch sent.Get("do") {
 	case "post":
 		d.Subject, d.Text, d.Key = sent.Get("subject"), strings.ReplaceAll(sent.Get("text"), "\r\n", "\n"), sent.Get("key")
-		if strings.TrimSpace(d.Text) == "" {
+		d.FileTexts = sent["files"]
+		var err error
+		if d.Files, err = filesOf(d.FileTexts); err != nil {
+			return err
+		}
+		if strings.TrimSpace(d.Text) == "" && len(d.Files) == 0 {
 			return parley.Refuse(parley.InvalidArgument, "there is nothing to post")
 		}
-		_, err := performed[view.Sent](p, "post", api.PostRequest{Acting: as, Topic: name, Post: parley.Post{Header: parley.Header{Subject: d.Subject}, Text: d.Text, Key: d.Key}})
+		_, err = performed[view.Sent](p, "post", api.PostRequest{Acting: as, Topic: name, Post: parley.Post{Header: parley.Header{Subject: d.Subject, Files: d.Files}, Text: d.Text, Key: d.Key}})
 		return err
 	case "unsubscribe":
 		r.End = true

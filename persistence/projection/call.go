@@ -11,8 +11,8 @@ import (
 	"parley/events"
 )
 
-// Call is a call that an agent has asked permission for, with what was decided about it by whom it asked. Calls that a standing rule
-// decided are none: nobody decided them.
+// Call is a call that an agent has asked permission for, with what was decided about it by whom it asked. Calls that were
+// decided without a question are none of these, but Ruled.
 type Call struct {
 	ID     int64 // in the order in which they were first asked
 	Tool   string

@@ -5,7 +5,7 @@
 // form, or of another log is replaced by an empty one.
 //
 // It has a row for each message, with its sender, recipient, thread, kind and date, how a form ended and by whom,
-// and the words in it. Accents and case are folded. Values that are sealed or references are not in it. It keeps no
+// and the words in it. It also has the calls that a rule, a mandate or a policy has decided, in the order of their times over all mailboxes. Accents and case are folded. Values that are sealed or references are not in it. It keeps no
 // names, since each agent has its own, and nothing that changes without an event about the message.
 //
 // A file that is found to be damaged while it is read is replaced too, and ErrOrder says so: the caller begins again.

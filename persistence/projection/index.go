@@ -20,7 +20,7 @@ import (
 )
 
 // layout is the number of the layout of the file. A file with another one is made again.
-const layout = 3
+const layout = 4
 
 // schema makes the tables. The row of a message has the mailbox's number in its upper 32 bits, and that of the message in
 // its lower ones, so the rows of a mailbox are together in every table.
@@ -62,6 +62,29 @@ CREATE TABLE call (
 ) STRICT;
 CREATE UNIQUE INDEX call_key ON call(place, key);
 CREATE INDEX call_tool ON call(place, tool, id);
+CREATE TABLE rule ( -- and mandates, and the policy with an empty ID
+	place   INTEGER NOT NULL,
+	id      BLOB NOT NULL,
+	allow   INTEGER NOT NULL,
+	mandate INTEGER NOT NULL,
+	version INTEGER NOT NULL, -- of the event that made it, or changed its end
+	PRIMARY KEY (place, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX rule_mandate ON rule(place) WHERE mandate;
+CREATE TABLE ruled ( -- calls that were decided without a question
+	id      INTEGER PRIMARY KEY,
+	place   INTEGER NOT NULL,
+	version INTEGER NOT NULL, -- of the event that says so
+	last    INTEGER NOT NULL, -- of the last event about the same call
+	at      INTEGER NOT NULL,
+	rule    BLOB NOT NULL,
+	tool    TEXT NOT NULL,
+	key     BLOB NOT NULL, -- of the digest of tool and input
+	verdict TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX ruled_last ON ruled(place, last);
+CREATE INDEX ruled_at ON ruled(at, id);
+CREATE VIRTUAL TABLE acted USING fts5(body, content='', contentless_delete=1, tokenize="unicode61 remove_diacritics 2");
 CREATE INDEX message_id ON message(id, row);
 CREATE INDEX message_sender ON message(sender, row);
 CREATE INDEX message_recipient ON message(recipient, row);
@@ -268,8 +291,13 @@ func (x *Index) Forget(ctx context.Context, mailbox capabilities.ID) error {
 					return err
 				}
 			}
-			if _, err := tx.ExecContext(ctx, "DELETE FROM call WHERE place = ?", n); err != nil {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM acted WHERE rowid IN (SELECT id FROM ruled WHERE place = ?)", n); err != nil {
 				return err
+			}
+			for _, table := range []string{"call", "ruled", "rule"} {
+				if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE place = ?", n); err != nil {
+					return err
+				}
 			}
 			_, err = tx.ExecContext(ctx, "DELETE FROM mailbox WHERE place = ?", n)
 			return err
@@ -353,7 +381,8 @@ func (x *Index) Add(ctx context.Context, mailbox capabilities.ID, first uint64, 
 				}
 			}
 			a := adder{ctx: ctx, tx: tx, place: n, self: mailbox}
-			for _, r := range next {
+			for i, r := range next {
+				a.version = first + uint64(i)
 				if err := a.add(r); err != nil {
 					return err
 				}

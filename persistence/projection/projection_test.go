@@ -317,3 +317,65 @@ func BenchmarkFind(b *testing.B) {
 		})
 	}
 }
+
+// TestRuledCallsAreFoundOverMailboxes has rules, a mandate and a policy decide calls of two agents. A call that several rules decide is one.
+func TestRuledCallsAreFoundOverMailboxes(t *testing.T) {
+	x := open(t)
+	a, b := &box{t: t, index: x, id: bob}, &box{t: t, index: x, id: ann}
+	allow, deny, mandate := id(40), id(41), id(42)
+	a.add(&events.RuleAdded{Rule: allow, Allow: true}, &events.RuleAdded{Rule: deny}, &events.MandateGiven{Mandate: mandate})
+	if err := x.Add(t.Context(), bob, 4, []events.Recorded{
+		{At: 10, Event: &events.RuleUsed{Rule: allow, Tool: "Bash", Input: `{"command":"make café"}`}},
+		{At: 10, Event: &events.MandateCharged{Mandate: mandate, Tool: "Bash", Input: `{"command":"make café"}`}}, // of the same call
+		{At: 10, Event: &events.RuleUsed{Rule: allow, Tool: "Bash", Input: `{"command":"make café"}`}},            // the same again
+		{At: 30, Event: &events.RuleUsed{Rule: deny, Tool: "Bash", Input: `{"command":"rm x"}`}},
+		{At: 40, Event: &events.MandateCharged{Mandate: mandate, Tool: "pay", Input: `{}`}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	b.add(&events.PolicySet{Policy: "deny"}, &events.RuleUsed{Tool: "Edit", Input: `{}`}, &events.PolicySet{Policy: "never"})
+	if err := x.Add(t.Context(), ann, 4, []events.Recorded{{At: 20, Event: &events.RuleUsed{Tool: "Edit", Input: `{}`}}}); err != nil {
+		t.Fatal(err)
+	}
+	both := []capabilities.ID{bob, ann}
+	for _, c := range []struct {
+		q    RuledQuery
+		want string
+	}{
+		{RuledQuery{}, ""},
+		{RuledQuery{Agents: both}, "40+8/3 30-7/2 20+4/0 10+6/1 10+4/1 2-2/0"},
+		{RuledQuery{Agents: both, Limit: 2}, "40+8/3 30-7/2"},
+		{RuledQuery{Agents: both, Before: 30, BeforeID: 4}, "30-7/2 20+4/0 10+6/1 10+4/1 2-2/0"},
+		{RuledQuery{Agents: both, Before: 30}, "20+4/0 10+6/1 10+4/1 2-2/0"},
+		{RuledQuery{Agents: []capabilities.ID{ann}}, "20+4/0 2-2/0"},
+		{RuledQuery{Agents: both, Verdict: Denied}, "30-7/2 2-2/0"},
+		{RuledQuery{Agents: both, Tool: "Edit", Since: 3}, "20+4/0"},
+		{RuledQuery{Agents: both, Words: "cafe"}, "10+6/1 10+4/1"},
+		{RuledQuery{Agents: both, Words: "!"}, ""},
+	} {
+		if c.q.Limit == 0 {
+			c.q.Limit = 10
+		}
+		found, err := x.Ruled(t.Context(), c.q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range found {
+			sign := "-"
+			if f.Allowed {
+				sign = "+"
+			}
+			got = append(got, fmt.Sprintf("%d%s%d/%d", f.At, sign, f.Version, f.ByVersion))
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%+v: %q and not %q", c.q, got, c.want)
+		}
+	}
+	if err := x.Forget(t.Context(), bob); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := x.Ruled(t.Context(), RuledQuery{Agents: both, Limit: 10}); err != nil || len(found) != 2 {
+		t.Errorf("%v %+v", err, found)
+	}
+}

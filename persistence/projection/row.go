@@ -23,6 +23,8 @@ type adder struct {
 	tx    *sql.Tx
 	place int64
 	self  capabilities.ID
+
+	version uint64 // of the event that is added
 }
 
 // add adds one event. Events that change nothing of what is searched for are passed over.
@@ -47,6 +49,16 @@ func (a adder) add(r events.Recorded) error {
 			return err
 		}
 		return a.ended(e.Form, "answered", e.By, e.Date, valueText(e.Values))
+	case *events.RuleAdded:
+		return a.madeRule(idBytes(e.Rule), e.Allow, false)
+	case *events.MandateGiven:
+		return a.madeRule(idBytes(e.Mandate), true, true)
+	case *events.PolicySet:
+		return a.setPolicy(e.Policy)
+	case *events.RuleUsed:
+		return a.ruled(e.Rule, r.At, e.Tool, e.Input)
+	case *events.MandateCharged:
+		return a.ruled(e.Mandate, r.At, e.Tool, e.Input)
 	case *events.FormCancelled:
 		return a.ended(e.Form, string(e.Reason), e.By, e.Date, e.Note)
 	}

@@ -13,7 +13,11 @@ import (
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway/call"
+	"parley/gateway/people"
 )
+
+// self is what an agent is called to itself. No agent has it as a name.
+const self = "SELF"
 
 // Message returns a message as one line, whatever it contains.
 func Message(e view.Message, s terminal.Screen) string {
@@ -75,8 +79,8 @@ func recipients(all []view.Recipient, most int) string {
 // recipient returns how a recipient is shown; "" for one without a name.
 func recipient(r view.Recipient) string {
 	switch {
-	case r.Name == "SELF":
-		return "you"
+	case r.Name == self:
+		return people.You
 	case r.Name != "":
 		return terminal.Quoted(r.Name)
 	case r.Said != "":
@@ -236,7 +240,7 @@ func Receipts(e view.Message, s terminal.Screen) (lines []Line) {
 	}
 	for _, u := range e.Unreached {
 		words := "did not reach " + cmp.Or(recipient(u.Recipient), "another agent") + " (" + terminal.Visible(u.Why) + ")"
-		if u.ByName != "SELF" {
+		if u.ByName != self {
 			words += ", " + Party(u.ByName, u.By) + " says"
 		}
 		lines = append(lines, Line{Note, words})
@@ -417,9 +421,12 @@ func fieldNames(fields []events.Field) string {
 	return strings.Join(names, ", ")
 }
 
-// Party returns another agent's name, or its ID where it has none, in quotes.
+// Party returns an agent's name, or its ID where it has none, in quotes. Who reads is "you", without them.
 func Party(name string, id capabilities.ID) string {
-	if name == "" {
+	switch name {
+	case self:
+		return people.You
+	case "":
 		name = id.String()
 	}
 	return terminal.Quoted(name)

@@ -92,7 +92,7 @@ func Vote(e view.Message, v view.Votes) string {
 	text := fmt.Sprintf("%d of %d votes", v.Have, v.Need)
 	if r := v.Replaced; r != nil {
 		of := "that of " + Party(r.Name, r.ID)
-		if r.Name == "SELF" {
+		if r.Name == self {
 			of = "your earlier one"
 		}
 		text += ", in place of " + of

@@ -89,7 +89,17 @@ func Ended(e view.Message, name NameFunc, s terminal.Screen) string {
 	if e.Archived == nil && !e.Sent && e.Author.IsZero() {
 		e.FromName = name(e.From, e.FromName)
 	}
-	return Message(e, s)
+	return Message(Decided(e, name), s)
+}
+
+// Decided returns a message in which who has ended it is called as a person reads it.
+func Decided(e view.Message, name NameFunc) view.Message {
+	if o := e.Outcome; o != nil && o.ByName != "" && o.ByName != self {
+		named := *o
+		named.ByName = name(o.By, o.ByName)
+		e.Outcome = &named
+	}
+	return e
 }
 
 // List returns messages as lines of a terminal: what waits in the order of the queue under the headings of its sections, and

@@ -30,6 +30,7 @@ type prompt struct {
 	text    string
 	secret  bool
 	choices []parley.Offer // rules; nil for free text
+	says    string         // what enter does, in a sentence above the line; "" for nothing
 	past    []string       // what was decided of the calls that each covers, in words; nil until that is known
 	next    func(text string) tea.Cmd
 }
@@ -46,7 +47,7 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 		m.helps = false
 		return nil
 	}
-	if key.IsRepeat && strings.ContainsAny(key.String(), "aAdersvx") {
+	if key.IsRepeat && strings.ContainsAny(key.String(), "aAdemrsvx") {
 		return nil // a key acts once for each press
 	}
 	if key.String() != "a" {
@@ -88,7 +89,7 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 			m.query = strings.ToLower(strings.TrimSpace(text))
 			return refilter(m)
 		}})
-	case "a", "A", "d", "e", "r", "s", "v":
+	case "a", "A", "d", "e", "m", "r", "s", "v":
 		return m.act(key.String())
 	}
 	return nil
@@ -389,7 +390,7 @@ func (m *model) decide(e view.Message, key string) tea.Cmd {
 		many = fmt.Sprintf(" %d calls", len(targets))
 	}
 	if not := slices.IndexFunc(targets, func(o view.Message) bool {
-		return key == "a" && !o.Takes(mailbox.Once) || key == "A" && !o.Takes(mailbox.Always)
+		return key == "a" && !o.Takes(mailbox.Once) || (key == "A" || key == "m") && !o.Takes(mailbox.Always)
 	}); not >= 0 {
 		m.state = fmt.Sprintf("%d does not take that: it can be denied, or is decided by several", targets[not].Number)
 		return nil
@@ -423,6 +424,8 @@ func (m *model) decide(e view.Message, key string) tea.Cmd {
 			return m.always(targets, text)
 		}})
 		return tryRules(m, targets[0].MessageID)
+	case "m":
+		return askMandate(m, targets)
 	case "d":
 		return m.ask(prompt{about: targets[0], label: "Deny" + many + ", with the reason", next: func(text string) tea.Cmd {
 			said := "✕ Denied"
@@ -441,7 +444,7 @@ func (m *model) decide(e view.Message, key string) tea.Cmd {
 			return m.settleAll(targets, "✕ Denied, and asked: "+terminal.Visible(text), parley.Decision{Decision: mailbox.Deny, Reason: text})
 		}})
 	}
-	m.state = "a allows this, A always, d denies it"
+	m.state = "a allows this, A always, m within limits, d denies it"
 	return nil
 }
 

@@ -52,6 +52,7 @@ var help = []string{
 	"",
 	"  a         allow once            A         always, by a rule",
 	"  d         deny, with a reason   e         edit the command in $EDITOR",
+	"  m         allow, and more within limits",
 	"  r         ask, answer or reply  s         snooze",
 	"  v         vote as this agent too",
 	"",
@@ -233,7 +234,7 @@ func (m *model) wrapped(e view.Message) []string {
 		add(l)
 	}
 	if e.Outcome != nil {
-		lines = append(lines, "", m.screen.Fit(show.Settled(e, m.screen)))
+		lines = append(lines, "", m.screen.Fit(show.Settled(show.Decided(e, m.nameOf), m.screen)))
 	}
 	return lines
 }
@@ -307,6 +308,7 @@ func (m *model) footer() []string {
 			}
 			lines = append(lines, terminal.Wrap(fmt.Sprintf("  %d. %s%s", i+1, terminal.Visible(c.Words), past), m.screen.Width)...)
 		}
+		lines = append(lines, terminal.Wrap(terminal.Visible(p.says), m.screen.Width)...)
 		text := terminal.Visible(p.text)
 		if p.secret {
 			text = strings.Repeat("•", terminal.Clusters(p.text))
@@ -372,7 +374,7 @@ func callKeys(m *model, e view.Message) string {
 	case high:
 		return "a allow, in two steps · " + rest
 	case mailbox.IsEditable(e.Fields) && len(targets) == 1:
-		return "a allow · " + always + "e edit · " + rest
+		return "a allow · " + always + "m more · e edit · " + rest
 	}
 	return "a allow · " + always + rest
 }

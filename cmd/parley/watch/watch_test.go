@@ -534,3 +534,57 @@ func TestChoiceOfARuleSaysItsPast(t *testing.T) {
 		t.Errorf("it lacks the past:\n%s", s)
 	}
 }
+
+// TestMandateIsSaidBeforeItIsGiven gives a mandate with a call: which rules, then limits, then a sentence with all of it. Esc gives nothing.
+func TestMandateIsSaidBeforeItIsGiven(t *testing.T) {
+	m := newModel()
+	m.screen.Now = time.Unix(1_800_000_000, 0)
+	e := approval(0, "git push origin main")
+	e.FromName, e.Permission.Folder = "fae", "/srv/shop"
+	e.Digest = e.Permission.Digest()
+	m.Update(arrived{e, approval(1, "sudo ls")})
+	m.rest()
+	enter := func() tea.Cmd {
+		cmd := m.press(tea.KeyPressMsg{Code: tea.KeyEnter})
+		m.View()
+		return cmd
+	}
+	m.choose(1)
+	m.View()
+	m.rest()
+	if m.types("m"); m.prompt != nil || !strings.Contains(m.state, "no mandate is given with a call of high risk") {
+		t.Fatalf("of a high risk: %q", m.state)
+	}
+	m.choose(0)
+	m.View()
+	m.rest()
+	if m.types("m"); m.prompt == nil {
+		t.Fatalf("nothing is asked:\n%s", screenOf(m))
+	}
+	m.types("7")
+	if enter(); m.prompt != nil || !strings.Contains(m.state, `"7" is no number of a rule`) {
+		t.Fatalf("%q", m.state)
+	}
+	m.types("m1")
+	enter()
+	m.types("5 soon")
+	if enter(); m.prompt != nil || !strings.Contains(m.state, `"soon" is neither`) {
+		t.Fatalf("%q", m.state)
+	}
+	m.types("m1")
+	enter()
+	m.types("5 8h")
+	enter()
+	if s := strings.ReplaceAll(screenOf(m), "\n", ""); m.busy || !strings.Contains(s, "fae may do without asking: Bash: exactly: git push origin main, in /srv/shop.") || !strings.Contains(s, "5 calls at most, until ") {
+		t.Fatalf("it is not said:\n%s", screenOf(m))
+	}
+	if m.press(tea.KeyPressMsg{Code: tea.KeyEscape}); m.busy || m.prompt != nil {
+		t.Fatal("esc gives it")
+	}
+	m.types("m1")
+	enter()
+	enter()
+	if cmd := enter(); cmd == nil || !m.busy {
+		t.Fatalf("it is not given:\n%s", screenOf(m))
+	}
+}

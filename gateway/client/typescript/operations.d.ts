@@ -419,6 +419,7 @@ export interface ListMandatesRequest {
   agent?: string;
   all?: boolean;
   as?: string;
+  everyone?: boolean;
   limit?: number;
 }
 

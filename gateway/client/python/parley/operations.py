@@ -472,6 +472,7 @@ class ListMandatesRequest(TypedDict, total=False):
     after: str
     agent: str
     all: bool
+    everyone: bool
     limit: int
 
 

@@ -4,6 +4,7 @@ import { composing } from './composing.js';
 import { Edit, ending } from './edit.js';
 import { Field } from './field.js';
 import { Give } from './give.js';
+import { Leave } from './leave.js';
 import { isSure } from './sure.js';
 import { readTexts, validateValues } from './validate.js';
 import { visible } from './visible.js';
@@ -24,7 +25,9 @@ export class Filling {
     form.addEventListener('input', (e) => this.changed(e.target));
     form.addEventListener('keydown', (e) => this.pressed(e));
     if (form.querySelector('.edit-card')) this.editing = new Edit(form, address, endpoint);
-    this.gives = [...form.querySelectorAll('.give')].map((e) => new Give(e, address.replace('do=show&pane=edit', 'do=give&pane=give'), endpoint));
+    this.gives = [...form.querySelectorAll('[data-give]')].map((e) => new Give(e, address.replace('do=show&pane=edit', 'do=give&pane=give'), endpoint));
+    const leave = form.querySelector('.leave-part');
+    if (leave) this.leave = new Leave(leave, address.replace('do=show&pane=edit', 'do=leave&pane=leave'), endpoint);
     this.restore();
     this.repeat();
   }
@@ -158,7 +161,7 @@ export class Filling {
   /** Reports whether a press may allow the call now: not while a denial or an edit is begun, nor by the first press at a high risk. */
   mayAllow(pressed) {
     if (!this.isApproval || !['once', 'always'].includes(pressed?.value)) return true;
-    const isOther = !pressed.matches('[data-edited]') && this.form.querySelector('.bar .act[open]');
+    const isOther = !pressed.matches('[data-edited], [data-leaves]') && this.form.querySelector('.bar .act[open]');
     return !isOther && isSure(pressed.matches('[data-edited]') ? this.form.querySelector('.edited') : this.form, pressed);
   }
 
@@ -185,7 +188,7 @@ export class Filling {
     if (event.ctrlKey || event.metaKey) {
       event.preventDefault();
       if (!this.isApproval) this.form.requestSubmit(button ?? undefined);
-      else if (event.target.matches('textarea')) this.form.querySelector(event.target.closest('.edit-card') ? '[data-edited]' : event.target.closest('.asks') ? '[data-asks]' : '.choices button[value=deny]').click();
+      else if (event.target.matches('textarea')) this.form.querySelector(event.target.closest('.edit-card') ? '[data-edited]' : event.target.closest('.asks') ? '[data-asks]' : event.target.closest('.leave') ? '[data-leaves]' : '.choices button[value=deny]').click();
     } else if (event.target.matches(typed) && this.fields.length > 1) {
       event.preventDefault(); // Enter does not send a form of several fields
       const at = this.fields.findIndex((f) => f.element.contains(event.target));

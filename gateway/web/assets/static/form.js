@@ -242,6 +242,7 @@ export class ParleyForm extends ParleyAct {
     super.disconnectedCallback();
     this.whole?.stop?.();
     this.filling?.editing?.stop();
+    this.filling?.leave?.stop();
     this.filling?.draft?.send();
   }
 
@@ -258,14 +259,15 @@ export class ParleyForm extends ParleyAct {
     const isDecision = this.card.matches('[data-type=approval]') && Boolean(pressed?.value);
     const { as, id, revision } = this.card.dataset;
     const sent = new FormData(event.target);
-    const same = isDecision && !texts.some((t) => t.name === 'input') ? sent.getAll('of').map((named) => named.split(' ')[0]) : [];
+    const leaves = pressed?.matches('[data-leaves]');
+    const same = isDecision && !leaves && !texts.some((t) => t.name === 'input') ? sent.getAll('of').map((named) => named.split(' ')[0]) : [];
     if (this.group && !same.length) {
       this.fail('No call is selected.');
       return;
     }
     this.decision = texts.find((t) => t.name === 'decision')?.text;
     const made = same.length > 1 || this.group ? decisionsLike(this.card, sent, texts) : ['respond_form', { as, id, texts, ...secondOf(event.target), ...(revision && { revision: Number(revision) }) }];
-    this.perform('answer', pressed, async () => [made[0], { ...made[1], ...(made[0] === 'respond_form' && await this.filling.narrow()) }]);
+    this.perform('answer', pressed, async () => [made[0], { ...made[1], ...(made[0] === 'respond_form' && await this.filling.narrow()), ...(leaves && { mandate: this.filling.leave.terms() }) }]);
   }
 
   /** Refuses a press that is not for this item as it is shown, and says why where that is not plain. */

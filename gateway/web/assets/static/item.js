@@ -97,7 +97,7 @@ export function startItem() {
   if (!alone || !document.getElementById('list')) return;
   const list = location.href;
   document.addEventListener('click', (e) => {
-    const to = e.target.closest?.('.entry > a, .toast a, #alone .see, #back');
+    const to = e.target.closest?.('.entry:not([data-ruled]) > a, .toast a, #alone .see, #back');
     if (!to || e.defaultPrevented || e.button || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey) return;
     if (to.id === 'back') {
       if (document.body.dataset.begun !== 'list') return;

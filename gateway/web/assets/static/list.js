@@ -172,7 +172,7 @@ export function markCurrent() {
 function change(make) {
   const at = document.activeElement?.closest('.entry');
   const next = at?.nextElementSibling?.id ?? at?.previousElementSibling?.id;
-  const picked = rows().filter((r) => r.querySelector('.pick').checked).map((r) => r.dataset.key);
+  const picked = rows().filter((r) => r.querySelector('.pick')?.checked).map((r) => r.dataset.key);
   make();
   for (const key of picked) {
     const box = rowOf(key)?.querySelector('.pick');

@@ -1,0 +1,101 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestMandateIsGivenWithACall allows a call with a mandate, at two widths. What it gives is said before, and it covers that and no more.
+func TestMandateIsGivenWithACall(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int64{390, 1280} {
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			h := openPageServer(t)
+			asked := h.approveIn("/srv/shop", "pay", `{"amount":12.5,"to":"bob"}`)
+			b := h.openBrowser()
+			b.do(chromedp.EmulateViewport(width, 800))
+			b.open("/forms/" + asked.Form.String())
+			b.live()
+			b.click("#alone .leave > summary")
+			b.until(`document.querySelector("[data-leaves]").disabled`)
+			b.click("#alone [name=leave-tool]")
+			b.fill("#alone [name=leave-calls]", "3")
+			b.fill("#alone [name='leave-sum-amount']", "x")
+			b.reads("#alone .leave .says", `"x" is no plain number for the sum of "amount"`)
+			b.until(`document.querySelector("[data-leaves]").disabled`)
+			b.fill("#alone [name='leave-sum-amount']", "40")
+			b.fill("#alone [name=leave-commands]", "make test")
+			b.choose("#alone [name=leave-until]", "8h")
+			b.reads("#alone .leave .says", "fae may do without asking: pay: any input, in /srv/shop; make test, without options, in /srv/shop.")
+			b.reads("#alone .leave .says", "3 calls at most, amount of pay adding up to 40 at most, until ")
+			b.until(`!document.querySelector("[data-leaves]").disabled`)
+			if wide := b.text(`document.documentElement.scrollWidth > innerWidth`); wide != "false" {
+				t.Error("it is wider than its window")
+			}
+			b.shotIfWanted(fmt.Sprintf("leave-said-%d", width))
+			b.click("#alone [data-leaves]")
+			b.reads(".state", "✓ Allowed once · by you")
+			b.shotIfWanted(fmt.Sprintf("leave-given-%d", width))
+			all, err := h.fae.Rules().Mandates(t.Context(), false)
+			if err != nil || len(all) != 1 || all[0].Calls != 3 || len(all[0].Sums) != 1 || all[0].Sums[0].Most != "40" || all[0].Until == 0 || len(all[0].Words) != 2 {
+				t.Fatalf("%+v %v", all, err)
+			}
+			if p := h.approveIn("/srv/shop", "pay", `{"amount":20}`); !p.Allowed || p.Mandate.IsZero() {
+				t.Errorf("a call within it: %+v", p)
+			}
+			if p := h.approveIn("/srv/shop", "pay", `{"amount":30}`); p.Decided {
+				t.Errorf("a call over its sum: %+v", p)
+			}
+			if p := h.shell("make test"); !p.Allowed {
+				t.Errorf("a command within it: %+v", p)
+			}
+			b.checkNoFaults()
+		})
+	}
+}
+
+// TestMandateIsGivenWithoutScript shows what a mandate gives before it is given, and gives nothing else.
+func TestMandateIsGivenWithoutScript(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	asked := h.shell("make test")
+	at := "/forms/" + asked.Form.String()
+	if _, _, body := h.get("/forms/"+h.shell("sudo rm -rf /").Form.String(), "text/html"); strings.Contains(body, "leave-offer") {
+		t.Error("a mandate is offered with a call of high risk")
+	}
+	chosen := url.Values{"leave-offer": {"call"}, "leave-calls": {"2"}}
+	with := func(more url.Values) url.Values {
+		all := url.Values{}
+		for _, v := range []url.Values{chosen, more} {
+			for key, texts := range v {
+				all[key] = texts
+			}
+		}
+		return all
+	}
+	status, _, body := h.postForm(at, with(url.Values{"do": {"leave"}}))
+	if status != http.StatusOK || !strings.Contains(body, "fae may do without asking: Bash: exactly: make test, in /srv/shop. That is for 2 calls at most.") || !strings.Contains(body, `name="terms"`) {
+		t.Fatalf("%d\n%s", status, body)
+	}
+	for name, sent := range map[string]url.Values{
+		"nothing shown": with(nil), "another shown": with(url.Values{"terms": {`{"rules":[{"tool":"pay"}],"calls":2}`}}), "none chosen": {"terms": {`{"rules":[{"offer":"call"}]}`}},
+	} {
+		if status, _, _ := h.postForm(at+"?do=allow-leave", sent); status == http.StatusSeeOther {
+			t.Errorf("%s: it is given", name)
+		}
+	}
+	if status, _, body := h.postForm(at+"?do=allow-leave", with(url.Values{"terms": {`{"rules":[{"offer":"call"}],"calls":2}`}})); status != http.StatusSeeOther {
+		t.Fatalf("%d\n%s", status, body)
+	}
+	if all, err := h.fae.Rules().Mandates(t.Context(), false); err != nil || len(all) != 1 || all[0].Calls != 2 {
+		t.Fatalf("%+v %v", all, err)
+	}
+	if p := h.shell("make test"); !p.Allowed || p.Mandate.IsZero() {
+		t.Errorf("the call again: %+v", p)
+	}
+}
