@@ -56,9 +56,10 @@ type Agent struct {
 	UpdatedAt          time.Time           `json:"updatedAt"`
 	AwayUntil          time.Time           `json:"awayUntil,omitzero"` // while it is away: the end of that
 	Node               string              `json:"node"`
-	Of                 ID                  `json:"of,omitzero"`     // for a session of a coding agent: its address, the agent of the folder
-	Ended              bool                `json:"ended,omitempty"` // of a closed session: it is not archived, and its mail waits for who resumes it
-	Topic              bool                `json:"topic,omitempty"` // it is a topic, which is listed with those
+	Of                 ID                  `json:"of,omitzero"`       // for a session of a coding agent: its address, the agent of the folder
+	Session            string              `json:"session,omitempty"` // for such a session: the coding agent's ID for it. It is told of one agent, to its host and maker
+	Ended              bool                `json:"ended,omitempty"`   // of a closed session: it is not archived, and its mail waits for who resumes it
+	Topic              bool                `json:"topic,omitempty"`   // it is a topic, which is listed with those
 }
 
 // CutMessage is a message for which an agent's program ran when its node ended. The run ended too, and is not repeated. Send
