@@ -335,7 +335,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "3be05086c96a526ecb8573ae99c10884a7cbd8187d17f77ae83b04e1b97161c2"
+const goldenEnd = "d7002af7a2eabc214ba45672da2c4acf1706462ec27eb580b5cfca083bdcf9ff"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {
