@@ -332,7 +332,7 @@ func TestThirdNodeIsToldOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitSameOutcome(t, asked.Form, view.StatusAnswered, a.Host(), b.Host(), c.Host())
-	for who, want := range map[*Agent]string{a.Host(): "c", b.Host(): "c", c.Host(): "HOST"} {
+	for who, want := range map[*Agent]string{a.Host(): "c", b.Host(): "c", c.Host(): "SELF"} {
 		if m := awaitMessage(t, who, asked.Form); m.Outcome == nil || m.Outcome.ByName != want {
 			t.Errorf("outcome %+v; want by %s", m.Outcome, want)
 		}
