@@ -305,7 +305,7 @@ func TestDomainPackagesReadNoClock(t *testing.T) {
 // hasOneGoroutine reports whether a package and its tests do all their work on the goroutine that calls them. So the race
 // detector has nothing to find there, and .ci/run tests them without it.
 func hasOneGoroutine(pkg string) bool {
-	return pkg == "." || strings.HasPrefix(pkg+"/", "mailbox/") || strings.HasPrefix(pkg+"/", "internal/sim/")
+	return pkg == "." || pkg == "events" || strings.HasPrefix(pkg+"/", "mailbox/") || strings.HasPrefix(pkg+"/", "internal/sim/")
 }
 
 func TestPackagesWithOneGoroutineStartNone(t *testing.T) {

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"fmt"
 	"math"
 	"sync"
 	"testing"
@@ -66,5 +67,40 @@ func TestGrowthOfAFilteredList(t *testing.T) {
 		if each[1] > 2*each[0]+50 {
 			t.Errorf("a list of what is %s costs more among many notes", name)
 		}
+	}
+}
+
+// TestGrowthOfUnread lists what is unread, and what is open, where nothing is, among few messages and among many.
+func TestGrowthOfUnread(t *testing.T) {
+	var cost [2]float64
+	for i, count := range []int{100, 6000} {
+		n := openNode(t, t.TempDir())
+		fae := guest(t, n, "fae")
+		for k := range count {
+			if _, err := fae.Send(t.Context(), "HOST", fmt.Sprint("message ", k)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		eventually.Holds(t, "all have arrived and are read", func() bool {
+			left, err := n.Host().Mail().MarkRead(t.Context(), nil, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := n.Host().Mail().Counts(t.Context())
+			return err == nil && left == 0 && c.All == count
+		})
+		addToIndex(t, n)
+		cost[i] = bytesOf(func() {
+			for _, f := range []view.MessageFilter{{Unread: true}, {All: true, Open: true}} {
+				in, err := n.Host().Mail().Inbox(t.Context(), f)
+				if err != nil || len(in.Messages) != 0 {
+					t.Errorf("%+v: %d, %v", f, len(in.Messages), err)
+				}
+			}
+		})
+	}
+	t.Logf("%.0f and %.0f bytes are allocated", cost[0], cost[1])
+	if cost[1] > 2*cost[0]+4096 {
+		t.Error("a listing of nothing costs more among many messages")
 	}
 }
