@@ -368,6 +368,11 @@ type Review struct {
 	Until    capabilities.Time `json:"until,omitzero"`     // to these: when the host decides if the reviewer says nothing
 }
 
+// ByReviewer reports whether the reviewer of a call has decided it.
+func (m Message) ByReviewer() bool {
+	return m.Review != nil && m.Outcome != nil && m.Outcome.By == m.Review.By
+}
+
 // Words returns what the review says of the call; "" while it is under way.
 func (r *Review) Words() string {
 	switch r.How {

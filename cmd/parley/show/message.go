@@ -287,7 +287,7 @@ const maxOpinion = 300
 func reviewed(e view.Message, s terminal.Screen) string {
 	r := e.Review
 	switch {
-	case r == nil || e.Outcome != nil && (e.Outcome.By == r.By || r.How == ""):
+	case r == nil || e.ByReviewer() || e.Outcome != nil && r.How == "":
 		return ""
 	case r.How == "" && !e.Received:
 		return ", reviewed by " + Party(r.ByName, r.By) + " until " + s.Moment(r.Until.Std(), r.Until.String())
