@@ -214,8 +214,15 @@ func (r *request) send(ctx context.Context) (p view.Permitted, release func(), e
 	if r.options.Timeout > 0 {
 		req.Deadline = capabilities.At(time.Now().Add(r.options.Timeout + formOutlives))
 	}
+	key, again := req.Key, 0
 	for attempt := 1; ; attempt++ {
 		p, release, err = r.ask(ctx, api.HeldAsk{Approval: &req})
+		if err == nil && endedUndecided(p) && again < maxAgain {
+			release()
+			again++
+			req.Key = fmt.Sprintf("%s-%d", key, again)
+			continue
+		}
 		if err != nil || !p.Unattended || attempt >= maxAttempts {
 			return p, release, err
 		}
@@ -226,6 +233,14 @@ func (r *request) send(ctx context.Context) (p view.Permitted, release func(), e
 		case <-time.After(attemptEvery):
 		}
 	}
+}
+
+// maxAgain bounds how often a call is asked about again: a session may be resumed with the same call, whose question ended with its hook.
+const maxAgain = 100
+
+// endedUndecided reports whether a question that was asked before has ended without a decision.
+func endedUndecided(p view.Permitted) bool {
+	return p.Outcome != nil && (p.Outcome.Status == view.StatusCancelled || p.Outcome.Status == view.StatusExpired)
 }
 
 // await waits for the decision. It cancels a form that nobody has answered in time: the agent's own prompt asks it then,
