@@ -501,6 +501,9 @@ func (w permission) offer(chosen string) (offer parley.Offer, err error) {
 
 // refuse returns the error for a decision that an approval does not take.
 func (w permission) refuse() error {
+	if w.Review != nil && w.Review.How == "" {
+		return parley.Refuse(parley.InvalidAnswer, "call %d is yours to review: a reviewer makes no rule", w.Number).WithHint("leave out --always")
+	}
 	if w.Takes(mailbox.Once) {
 		return parley.Refuse(parley.InvalidAnswer, "call %d is decided by several, who make no rule", w.Number).WithHint("leave out --always")
 	}

@@ -30,7 +30,7 @@ func Settled(e view.Message, s terminal.Screen) string {
 	by := ""
 	if !o.By.IsZero() {
 		by = " by " + Party(o.ByName, o.By)
-		if e.ByReviewer() {
+		if e.ByReviewer() && o.ByName != self {
 			by = " by reviewer " + Party(o.ByName, o.By)
 		}
 	}
