@@ -19,12 +19,6 @@ const heldDialect = "held"
 // and gives up after half of it.
 const takeUpTime = 30 * time.Second
 
-// abandoned is an open form that no process may wait for any more.
-type abandoned struct {
-	form capabilities.ID
-	end  func(context.Context) error // cancels it
-}
-
 // noHolder is why such a form ends.
 const noHolder = "nobody waits for the answer any more"
 
@@ -50,20 +44,23 @@ func (h *holds) find(ctx context.Context, guest capabilities.ID) error {
 			return err
 		}
 		if m.Sent && m.Origin != nil && m.Origin.Dialect == heldDialect {
-			h.abandon(abandoned{m.MessageID, func(ctx context.Context) error {
+			h.abandon(m.MessageID, func(ctx context.Context) error {
 				_, err := agent.Cancel(ctx, capabilities.FormID(m.MessageID), noHolder)
 				return err
-			}})
+			})
 		}
 	}
 	return nil
 }
 
-// abandon notes a form, which settle withdraws.
-func (h *holds) abandon(a abandoned) {
+// abandon notes a form that settle withdraws, and what cancels it.
+func (h *holds) abandon(form capabilities.ID, end func(context.Context) error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.abandoned = append(h.abandoned, a)
+	if h.abandoned == nil {
+		h.abandoned = map[capabilities.ID]func(context.Context) error{}
+	}
+	h.abandoned[form] = end
 }
 
 // settle withdraws the noted forms that are not held. One that cannot be withdrawn now stays noted.
@@ -72,12 +69,12 @@ func (h *holds) settle(ctx context.Context) {
 	all := h.abandoned
 	h.abandoned = nil
 	h.mu.Unlock()
-	for _, a := range all {
-		if h.isHeld(a.form) { // and is withdrawn once it is not
+	for form, end := range all {
+		if h.isHeld(form) { // and is withdrawn once it is not
 			continue
 		}
-		if err := a.end(ctx); passes(err) {
-			h.abandon(a)
+		if err := end(ctx); passes(err) {
+			h.abandon(form, end)
 		}
 	}
 }
@@ -86,7 +83,7 @@ func (h *holds) settle(ctx context.Context) {
 func (h *holds) isHeld(form capabilities.ID) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.ContainsFunc(h.open, func(one *held) bool { return !one.gone && one.Form == form })
+	return slices.ContainsFunc(h.open, func(one *held) bool { return one.Form == form })
 }
 
 // passes reports whether what has failed may be done later.

@@ -104,10 +104,10 @@ func TestWhatCannotBeWithdrawnIsTriedAgain(t *testing.T) {
 	tries := map[parley.Code]int{}
 	for i, code := range []parley.Code{parley.Timeout, parley.AlreadyAnswered} {
 		form := capabilities.ID{ULID: [16]byte{byte(i) + 1}}
-		h.abandon(abandoned{form, func(context.Context) error {
+		h.abandon(form, func(context.Context) error {
 			tries[code]++
 			return parley.Refuse(code, "for the test")
-		}})
+		})
 	}
 	h.settle(t.Context())
 	h.settle(t.Context())

@@ -24,9 +24,10 @@ type holds struct {
 	server *Server
 
 	mu        sync.Mutex
-	open      []*held // in the order of their beginning
-	abandoned []abandoned
-	ran       map[string][]time.Time // by guest, the messages of the last hour about calls that ran with another input
+	open      []*held                                             // whose processes wait, in the order of their beginning
+	gone      map[string][]*held                                  // by guest, in the order in which their processes went
+	abandoned map[capabilities.ID]func(ctx context.Context) error // what cancels an open form that no process may wait for any more
+	ran       map[string][]time.Time                              // by guest, the messages of the last hour about calls that ran with another input
 }
 
 // held is a hold. One that ended with an allowed form stays. Without an ID of its call it does until that has ended, which is not the end
@@ -35,7 +36,6 @@ type holds struct {
 type held struct {
 	api.Hold
 	coder runtime.Process // the coding agent that has started its process; zero for none that is known
-	gone  bool            // its process waits no longer
 	rule  string          // api.InputDigest of an input that a rule has allowed; "" for a form
 	told  bool            // that the call was made with another input
 }
@@ -56,30 +56,51 @@ func (h *holds) add(one *held) *held {
 func (h *holds) leave(one *held) (last bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	one.gone = true
-	isLeft := func(o *held) bool { return o.gone && o.As == one.As && (o.rule == "") == (one.rule == "") }
-	gone := 0
-	for _, o := range h.open {
-		if isLeft(o) {
-			gone++
+	if at := slices.Index(h.open, one); at >= 0 { // else it was forgotten meanwhile
+		h.open = slices.Delete(h.open, at, at+1)
+		h.keep(one)
+	}
+	return !slices.ContainsFunc(h.open, func(o *held) bool { return o.Form == one.Form && o.As == one.As }) // another guest cannot wait for it
+}
+
+// keep adds a hold to those of its guest whose processes have gone. The caller holds h.mu.
+func (h *holds) keep(one *held) {
+	if h.gone == nil {
+		h.gone = map[string][]*held{}
+	}
+	isLike := func(o *held) bool { return (o.rule == "") == (one.rule == "") }
+	gone, alike := append(h.gone[one.As], one), 0
+	for _, o := range gone {
+		if isLike(o) {
+			alike++
 		}
 	}
-	if gone > maxGone {
-		at := slices.IndexFunc(h.open, isLeft)
-		h.open = slices.Delete(h.open, at, at+1)
+	if alike > maxGone {
+		at := slices.IndexFunc(gone, isLike)
+		gone = slices.Delete(gone, at, at+1)
 	}
-	return !slices.ContainsFunc(h.open, func(o *held) bool { return !o.gone && o.Form == one.Form && o.As == one.As }) // another guest cannot wait for it
+	h.gone[one.As] = gone
 }
 
 // forget removes a hold, and reports whether it was there.
 func (h *holds) forget(one *held) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	at := slices.Index(h.open, one)
-	if at >= 0 {
+	if at := slices.Index(h.open, one); at >= 0 {
 		h.open = slices.Delete(h.open, at, at+1)
+		return true
 	}
-	return at >= 0
+	gone := h.gone[one.As]
+	at := slices.Index(gone, one)
+	switch {
+	case at < 0:
+		return false
+	case len(gone) == 1:
+		delete(h.gone, one.As)
+	default:
+		h.gone[one.As] = slices.Delete(gone, at, at+1)
+	}
+	return true
 }
 
 // covered returns the holds that a choice includes and that its caller may end, those whose process has gone first. What is left of a
@@ -88,11 +109,14 @@ func (h *holds) covered(ctx context.Context, choice api.Hold) (covered []*held) 
 	by := h.server.coders.caller(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, gone := range []bool{true, false} {
-		for _, one := range h.open {
-			if one.gone == gone && !(gone && one.Use != "") && choice.Covers(one.Hold) && mayEnd(by, one.coder) {
-				covered = append(covered, one)
-			}
+	for _, one := range h.gone[choice.As] {
+		if one.Use == "" && choice.Covers(one.Hold) && mayEnd(by, one.coder) {
+			covered = append(covered, one)
+		}
+	}
+	for _, one := range h.open {
+		if choice.Covers(one.Hold) && mayEnd(by, one.coder) {
+			covered = append(covered, one)
 		}
 	}
 	return covered
@@ -102,7 +126,7 @@ func (h *holds) covered(ctx context.Context, choice api.Hold) (covered []*held) 
 func (h *holds) mayCancel(by runtime.Owner, form capabilities.ID) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if slices.ContainsFunc(h.open, func(one *held) bool { return !one.gone && one.Form == form && !mayEnd(by, one.coder) }) {
+	if slices.ContainsFunc(h.open, func(one *held) bool { return one.Form == form && !mayEnd(by, one.coder) }) {
 		return parley.Refuse(parley.NotPermitted, "another session of this folder waits for the answer")
 	}
 	return nil
@@ -288,7 +312,7 @@ func (h *holds) withdraw(ctx context.Context, hold api.Hold, why string) (cancel
 	}
 	if passes(err) {
 		h.server.monitor.Failed(ctx, "hold", err)
-		h.abandon(abandoned{hold.Form, end})
+		h.abandon(hold.Form, end)
 	}
 	return cancelled, allowed
 }

@@ -359,8 +359,8 @@ func TestCallsOfAGuestTakeNothingFromAnother(t *testing.T) {
 	if h.ofUse(t.Context(), call("fae", "1")) == nil {
 		t.Error("the call of another guest is forgotten")
 	}
-	if len(h.open) != maxGone+1 || h.ofUse(t.Context(), call("bob", "0")) != nil {
-		t.Errorf("%d calls are kept", len(h.open))
+	if len(h.open) != 0 || len(h.gone["fae"]) != 1 || len(h.gone["bob"]) != maxGone || h.ofUse(t.Context(), call("bob", "0")) != nil {
+		t.Errorf("%d and %d calls are kept", len(h.gone["fae"]), len(h.gone["bob"]))
 	}
 }
 

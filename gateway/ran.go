@@ -58,6 +58,9 @@ func (h *holds) compare(ctx context.Context, ended api.Hold) (other bool) {
 	}}, nil)
 	if err != nil {
 		h.server.monitor.Failed(ctx, "hold", err)
+		h.mu.Lock()
+		one.told = false // the next report of it is told
+		h.mu.Unlock()
 	}
 	return true
 }
@@ -87,11 +90,13 @@ func (h *holds) ofUse(ctx context.Context, ended api.Hold) *held {
 	by := h.server.coders.caller(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	at := slices.IndexFunc(h.open, func(one *held) bool {
+	is := func(one *held) bool {
 		return ended.Use != "" && one.Use == ended.Use && one.As == ended.As && one.Session == ended.Session && one.Part == ended.Part && mayEnd(by, one.coder)
-	})
-	if at < 0 {
-		return nil
 	}
-	return h.open[at]
+	for _, some := range [][]*held{h.gone[ended.As], h.open} {
+		if at := slices.IndexFunc(some, is); at >= 0 {
+			return some[at]
+		}
+	}
+	return nil
 }
