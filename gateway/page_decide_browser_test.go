@@ -97,6 +97,21 @@ func TestCallIsAllowedOnceItsEndWasShown(t *testing.T) {
 	}
 }
 
+// TestCallWithLinesInAValueIsAllowed opens a call of a tool with a value of several lines, which are all in view: none of it is folded.
+func TestCallWithLinesInAValueIsAllowed(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	p := h.approve("note", `{"to":"bob","text":"one\ntwo\nthree"}`)
+	b := h.openBrowser()
+	b.do(chromedp.EmulateViewport(1280, 800))
+	b.open("/forms/" + p.Form.String() + "?in=questions")
+	b.allowByKey(asking(p))
+	if !h.permitted(p) {
+		t.Error("it is denied")
+	}
+	b.checkNoFaults()
+}
+
 // TestElementAllowsOnceItsEndWasShown opens the form in the element for other pages.
 func TestElementAllowsOnceItsEndWasShown(t *testing.T) {
 	t.Parallel()

@@ -57,7 +57,7 @@ export class Whole {
   }
 
   isShown() {
-    if (this.form.closest('article').querySelector('.long:not([open])')) return false; // lines of it are folded
+    if (this.form.closest('article').querySelector('details.long:not([open])')) return false; // lines of it are folded
     return wasShown(this.digest) || !document.hidden && this.isNear && this.end.getBoundingClientRect().bottom <= this.bar.getBoundingClientRect().top + 1;
   }
 
@@ -96,7 +96,7 @@ export function disable(element, busy) {
 
 /** Scrolls what shows a card's call on by what is in view, less a little. Lines that are folded are shown first. */
 export function scrollOn(card) {
-  const folded = card.querySelector('.long:not([open])');
+  const folded = card.querySelector('details.long:not([open])');
   if (folded) {
     folded.open = true;
     folded.scrollIntoView({ block: 'start' });
