@@ -99,3 +99,22 @@ func TestMandateIsGivenWithoutScript(t *testing.T) {
 		t.Errorf("the call again: %+v", p)
 	}
 }
+
+// TestMandateIsNotGivenBeforeItIsSaid scrolls to the end of a long call, whose other buttons allow it then.
+func TestMandateIsNotGivenBeforeItIsSaid(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	p := h.approveIn("/srv/shop", "pay", `{"amount":12.5,"note":"`+strings.Repeat(`a line of it\n`, 60)+`"}`)
+	b := h.openBrowser()
+	b.do(chromedp.EmulateViewport(390, 800))
+	b.open("/forms/" + p.Form.String() + "?in=questions")
+	once := asking(p) + " button[value=once]"
+	b.reads(once, "Scroll to the end to allow")
+	b.run(`document.querySelector("#item").scrollTop = 1e6`)
+	b.until(fmt.Sprintf(`!document.querySelector(%q).disabled`, once))
+	b.click("#alone .leave > summary")
+	if got := b.text(`document.querySelector("[data-leaves]").disabled`); got != "true" {
+		t.Error("what nobody has said may be given")
+	}
+	b.checkNoFaults()
+}

@@ -2,6 +2,7 @@
 
 import { Refused, edited } from './rpc.js';
 import { visible } from './visible.js';
+import { enable } from './whole.js';
 
 const rest = 250; // milliseconds after the last input
 
@@ -23,7 +24,8 @@ export class Leave {
   /** Enables the button once it is said what it gives, and the whole call was shown. */
   fit(isSaid) {
     this.isSaid = isSaid;
-    this.button.disabled = !isSaid || this.button.hasAttribute('data-unseen');
+    this.button.toggleAttribute('data-unsaid', !isSaid);
+    enable(this.button);
   }
 
   changed() {

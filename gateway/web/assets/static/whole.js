@@ -5,6 +5,11 @@ const shown = new Set(); // the calls whose end was in view, by digest
 /** Reports whether the end of the call with a digest was in view, on any card of this page; of several calls, all of them. */
 export const wasShown = (digests) => digests.split(' ').every((d) => shown.has(d));
 
+const waiting = '[data-unseen], [data-unsaid]'; // buttons of what was not shown whole, or of a mandate that no sentence says yet
+
+/** Enables a button, unless what it does was not shown. */
+export function enable(button) { button.disabled = button.matches(waiting); }
+
 const allowing = 'button:is([value=once], [value=always]):not([data-edited])'; // what is edited is shown by itself
 
 /** Whole enables the buttons of a card that allow its call once the end of the call was in view. */
@@ -70,8 +75,8 @@ export class Whole {
   /** Enables the buttons, or has them say what is missing. */
   say(isShown) {
     for (const b of this.buttons) {
-      b.disabled = !isShown;
       b.toggleAttribute('data-unseen', !isShown);
+      enable(b);
       const missing = b.querySelector('.unseen');
       if (missing) for (const part of b.children) part.hidden = (part === missing) === isShown;
     }
@@ -89,9 +94,9 @@ function isClear(element) {
   return true;
 }
 
-/** Disables the buttons of an element while something is under way. Those that allow what was not shown stay so. */
+/** Disables the buttons of an element while something is under way. Those of what was not shown stay so. */
 export function disable(element, busy) {
-  for (const b of element.querySelectorAll('button')) b.disabled = busy || b.hasAttribute('data-unseen');
+  for (const b of element.querySelectorAll('button')) b.disabled = busy || b.matches(waiting);
 }
 
 /** Scrolls what shows a card's call on by what is in view, less a little. Lines that are folded are shown first. */
