@@ -253,10 +253,10 @@ func (h *holds) asked(ctx context.Context, a api.HeldAsk) (asked view.Permitted,
 		return asked, parley.Refuse(parley.InvalidArgument, "either an approval or a question is asked")
 	case a.Approval != nil:
 		a.Approval.Origin = &events.Origin{Dialect: heldDialect}
-		err = user.Call(ctx, "approve", *a.Approval, &asked)
+		asked, err = api.Approve.Do(ctx, user, *a.Approval)
 	default:
 		a.Question.Origin = &events.Origin{Dialect: heldDialect}
-		err = user.Call(ctx, "form", *a.Question, &asked.Asked)
+		asked.Asked, err = api.Form.Do(ctx, user, *a.Question)
 	}
 	return asked, err
 }
@@ -298,7 +298,7 @@ func (h *holds) withdraw(ctx context.Context, hold api.Hold, why string) (cancel
 	user := &toolUser{h.server, h.server.caller(ctx)}
 	form := api.RefTo(hold.Form.String())
 	end := func(ctx context.Context) error {
-		return user.Call(ctx, "cancel_form", api.EndRequest{Acting: hold.Acting, FormRef: form, Reason: why}, nil)
+		return api.CancelForm.Run(ctx, user, api.EndRequest{Acting: hold.Acting, FormRef: form, Reason: why})
 	}
 	err := end(ctx)
 	for parley.CodeOf(err) == parley.RateLimited && rests(ctx, withdrawAgain) { // many that are held at once may end at once
@@ -307,7 +307,7 @@ func (h *holds) withdraw(ctx context.Context, hold api.Hold, why string) (cancel
 	cancelled = err == nil
 	if parley.CodeOf(err) == parley.AlreadyAnswered {
 		var m view.Message
-		err = user.Call(ctx, "get_message", api.MessageRequest{Acting: hold.Acting, FormRef: form}, &m)
+		m, err = api.GetMessage.Do(ctx, user, api.MessageRequest{Acting: hold.Acting, FormRef: form})
 		allowed = err == nil && m.Outcome != nil && m.Outcome.Allowed
 	}
 	if passes(err) {

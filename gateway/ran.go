@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"parley"
-	"parley/actors/view"
 	"parley/events"
 	"parley/gateway/api"
 )
@@ -33,8 +32,7 @@ func (h *holds) compare(ctx context.Context, ended api.Hold) (other bool) {
 	user := &toolUser{h.server, h.server.caller(ctx)}
 	wanted, words := one.rule, "By a rule of yours, which allowed it with another one."
 	if one.rule == "" {
-		var m view.Message
-		err := user.Call(ctx, "get_message", api.MessageRequest{Acting: ended.Acting, FormRef: api.RefTo(one.Form.String())}, &m)
+		m, err := api.GetMessage.Do(ctx, user, api.MessageRequest{Acting: ended.Acting, FormRef: api.RefTo(one.Form.String())})
 		if err != nil || m.Permission == nil || m.Outcome == nil || !m.Outcome.Allowed {
 			return false
 		}
@@ -51,11 +49,11 @@ func (h *holds) compare(ctx context.Context, ended api.Hold) (other bool) {
 	if !more {
 		words += "\n\nNo more such messages of this agent are sent within the hour."
 	}
-	err := user.Call(ctx, "send", api.SendRequest{Acting: ended.Acting, Recipient: "@host", Post: parley.Post{
+	err := api.Send.Run(ctx, user, api.SendRequest{Acting: ended.Acting, Recipient: "@host", Post: parley.Post{
 		Header: parley.Header{Subject: "A call ran with another input than the one that was allowed", Priority: events.Urgent},
 		Text:   "It ran with:\n" + parley.Cut(ended.Input, maxShown) + "\n\n" + words + "\n\nA hook of others has changed it after the decision, or a program that the agent has started says so. parley doctor names the hooks that can.",
 		Plain:  true,
-	}}, nil)
+	}})
 	if err != nil {
 		h.server.monitor.Failed(ctx, "hold", err)
 		h.mu.Lock()

@@ -160,12 +160,12 @@ func waitFor(ctx context.Context, env *environment, agent string, timeout time.D
 		if timeout > 0 {
 			wait = min(wait, time.Until(end))
 		}
-		f := finished{}
 		req := api.WaitForFinishRequest{Acting: env.acting(), AgentID: agent, TimeoutMs: max(wait.Milliseconds(), 1)}
-		if err := waiter.Call(ctx, "wait_for_finish", req, &f.Finish); err != nil {
-			return f, err
+		finish, err := api.WaitForFinish.Do(ctx, waiter, req)
+		if err != nil {
+			return finished{}, err
 		}
-		f.AgentID = f.Final.ID.String()
+		f := finished{Finish: finish, AgentID: finish.Final.ID.String()}
 		if f.Status != view.FinishTimeout || timeout > 0 && !time.Now().Before(end) {
 			return f, nil
 		}

@@ -81,6 +81,14 @@ func (o Op[Req, Resp]) Run(ctx context.Context, c Client, r Req) error {
 	return c.Call(ctx, string(o), r, nil)
 }
 
+// With returns the operation with its request, for a caller that chooses among several. Its response is not wanted.
+func (o Op[Req, Resp]) With(r Req) Act {
+	return func(ctx context.Context, c Client) error { return o.Run(ctx, c, r) }
+}
+
+// Act is an operation with its request.
+type Act func(ctx context.Context, c Client) error
+
 // row returns the operation's row of the table.
 func (o Op[Req, Resp]) row(needs Scope, m flags) Operation {
 	return Operation{

@@ -19,7 +19,7 @@ import (
 // a wait, which calls done no more; it is nil for other operations. Done must not block.
 func (b *Backend) Begin(ctx context.Context, p api.Principal, operation string, r api.Request, done func(resp any, err error)) (cancel func(), begun bool) {
 	switch operation {
-	case "form":
+	case string(api.Form):
 		var req api.FormRequest
 		a, err := b.readFor(ctx, p, r, &req)
 		if err != nil {
@@ -27,14 +27,14 @@ func (b *Backend) Begin(ctx context.Context, p api.Principal, operation string, 
 			return nil, true
 		}
 		a.Async().Ask(req.Form, func(asked view.Asked, err error) { done(asked, err) }, nil)
-	case "respond_form":
+	case string(api.RespondForm):
 		a, ref, answer, err := b.readAnswer(ctx, p, r)
 		if err != nil {
 			done(nil, err)
 			return nil, true
 		}
 		a.Async().Answer(ctx, ref, answer, func(o view.Outcome, err error) { done(o, err) })
-	case "await":
+	case string(api.Await):
 		return b.beginAwait(ctx, p, r, done)
 	default:
 		return nil, false
@@ -100,17 +100,17 @@ func (b *Backend) BeginAsk(ctx context.Context, p api.Principal, operation strin
 	told := func(v view.Asked, err error) { asked(v, v.Outcome == nil, err) }
 	a, err := (*actors.Agent)(nil), error(nil)
 	switch operation {
-	case "form":
+	case string(api.Form):
 		var req api.FormRequest
 		if a, err = b.readFor(ctx, p, r, &req); err == nil {
 			return a.Async().Ask(req.Form, told, ended)
 		}
-	case "request":
+	case string(api.RequestCapability):
 		var req api.CapabilityRequest
 		if a, err = b.readFor(ctx, p, r, &req); err == nil {
 			return a.Async().Request(req.Request, told, ended)
 		}
-	case "approve":
+	case string(api.Approve):
 		var req api.ApproveRequest
 		var approval mailbox.RequestApproval
 		var caller *actors.Agent

@@ -50,8 +50,7 @@ func (h host) Form(ctx context.Context, form string) (Notice, error) {
 
 // Answer implements Host.
 func (h host) Answer(ctx context.Context, with api.AnswerWithRequest) error {
-	_, err := h.Backend.Call(ctx, h.Host, "answer_with", api.Typed{Value: with})
-	return err
+	return api.AnswerWith.Run(ctx, h.client(), with)
 }
 
 // listen has a Listener listen, again if it panics. The function that it returns ends that.

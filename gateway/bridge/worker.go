@@ -39,6 +39,9 @@ func NewWorker(o Options) (*Worker, error) {
 	return &Worker{Options: o, told: t}, err
 }
 
+// client returns the node's host as the client of operations.
+func (w *Worker) client() api.Client { return api.Within{Caller: w.Backend, Principal: w.Host} }
+
 // Run tells the receiver until ctx ends, or the receiver is gone.
 func (w *Worker) Run(ctx context.Context) error {
 	agent, err := w.Backend.Agent(ctx, w.Host, "")
@@ -276,14 +279,13 @@ func (w *Worker) buttons(ctx context.Context, m *view.Message, n Notice, r *reco
 		return r.right
 	}
 	w.revoke(ctx, r)
-	made, err := w.Backend.Call(ctx, w.Host, "grant_answer", api.Typed{Value: api.GrantAnswerRequest{
+	right, err := api.GrantAnswer.Do(ctx, w.client(), api.GrantAnswerRequest{
 		FormRef: api.RefTo(m.MessageID.String()), Outcomes: outcomes, Uses: 1, Name: w.Name,
-	}})
+	})
 	if err != nil {
 		w.Log.Warn("a notice has no buttons", "bridge", w.Name, "error", err)
 		return nil
 	}
-	right := made.(view.AnswerRight)
 	r.Grant = right.Grant
 	r.right = nil
 	for _, o := range outcomes {
@@ -301,7 +303,7 @@ func (w *Worker) revoke(ctx context.Context, r *record) {
 	if r.Grant.IsZero() {
 		return
 	}
-	_, err := w.Backend.Call(ctx, w.Host, "revoke", api.Typed{Value: api.RevokeRequest{Grant: r.Grant.String()}})
+	err := api.Revoke.Run(ctx, w.client(), api.RevokeRequest{Grant: r.Grant.String()})
 	if err != nil && parley.CodeOf(err) != parley.NotPermitted { // it has been dropped
 		w.Log.Warn("a right in a notice cannot be revoked", "bridge", w.Name, "grant", r.Grant.String(), "error", err)
 		return

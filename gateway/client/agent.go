@@ -188,5 +188,5 @@ func (c *Client) WaitForAgent(ctx context.Context, agent string) (status string,
 // Stop ends the run of an agent and cancels what it asks. It returns when the program has ended. Stop is for the agent itself,
 // its host and its maker.
 func (c *Client) Stop(ctx context.Context, agent string) error {
-	return c.Call(ctx, "stop_agent", api.AgentRequest{AgentID: agent}, nil)
+	return api.StopAgent.Run(ctx, c, api.AgentRequest{AgentID: agent})
 }

@@ -86,7 +86,7 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 		return nil, err
 	}
 	// A token without the scope read is refused by a running node.
-	err = c.Call(ctx, "locate", api.NameRequest{Name: "@self"}, nil)
+	err = api.Locate.Run(ctx, c, api.NameRequest{Name: "@self"})
 	if err != nil && (parley.CodeOf(err) != parley.NotPermitted || c.seen.Load() == 0) {
 		c.Close()
 		return nil, err

@@ -64,7 +64,7 @@ func (f *followingAgents) run(ctx context.Context, a *again) error {
 		return err
 	}
 	if s == nil { // a call by HTTP says what is wrong, if something else is
-		if err := f.client.Call(ctx, "fetch_agents", api.FetchAgentsRequest{}, nil); err != nil {
+		if err := api.FetchAgents.Run(ctx, f.client, api.FetchAgentsRequest{}); err != nil {
 			return err
 		}
 		return &lost{cause: errors.New("the node opens no WebSocket")}

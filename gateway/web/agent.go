@@ -235,65 +235,61 @@ func (p *agentRequest) post() error {
 		return parley.Refuse(parley.InvalidArgument, "the form cannot be read")
 	}
 	sent, as, id := p.r.PostForm, api.Acting{As: d.Name}, d.ID.String()
-	var name string
-	var request any
+	var act api.Act
 	switch {
 	case sent.Has("stop"):
-		name, request = "stop_agent", api.AgentRequest{AgentID: id}
+		act = api.StopAgent.With(api.AgentRequest{AgentID: id})
 	case sent.Has("end"):
 		rule, err := capabilities.ParseID(sent.Get("end"))
 		if err != nil {
 			return parley.Refuse(parley.InvalidArgument, "%.40q is no rule", sent.Get("end"))
 		}
-		name, request = "remove_rule", api.RemoveRuleRequest{Agent: d.Name, Rule: rule}
+		act = api.RemoveRule.With(api.RemoveRuleRequest{Agent: d.Name, Rule: rule})
 	case sent.Has("pause"), sent.Has("resume"):
 		rule, err := capabilities.ParseID(cmp.Or(sent.Get("pause"), sent.Get("resume")))
 		if err != nil {
 			return parley.Refuse(parley.InvalidArgument, "%.40q is no rule", cmp.Or(sent.Get("pause"), sent.Get("resume")))
 		}
-		name, request = "pause_rule", api.PauseRuleRequest{Agent: d.Name, Rule: rule, Resume: sent.Has("resume")}
+		act = api.PauseRule.With(api.PauseRuleRequest{Agent: d.Name, Rule: rule, Resume: sent.Has("resume")})
 	case sent.Has("mandate"):
 		mandate, err := capabilities.ParseID(sent.Get("mandate"))
 		if err != nil {
 			return parley.Refuse(parley.InvalidArgument, "%.40q is no mandate", sent.Get("mandate"))
 		}
-		name, request = "end_mandate", api.MandateRequest{Agent: d.Name, Mandate: mandate}
+		act = api.EndMandate.With(api.MandateRequest{Agent: d.Name, Mandate: mandate})
 	case sent.Has("limit"):
 		limit, err := limitOf(d.Name, sent)
 		if err != nil {
 			return err
 		}
-		name, request = "limit_rule", limit
+		act = api.LimitRule.With(limit)
 	case sent.Has("add"):
 		added, err := proposalOf(d.Name, sent)
 		if err != nil {
 			return err
 		}
-		name, request = "make_rule", added
+		act = api.MakeRule.With(added)
 	case sent.Has("away"), sent.Has("back"):
 		away, err := absenceOf(as, sent)
 		if err != nil {
 			return err
 		}
-		name, request = "set_away", away
+		act = api.SetAway.With(away)
 	case sent.Has("attention"):
-		name, request = "set_attention", attentionChange(as, sent)
+		act = api.SetAttention.With(attentionChange(as, sent))
 	case sent.Has("revoke"):
-		name, request = "revoke", api.RevokeRequest{Acting: as, Grant: sent.Get("revoke")}
+		act = api.Revoke.With(api.RevokeRequest{Acting: as, Grant: sent.Get("revoke")})
 	case sent.Has("remove"):
-		name, request = "remove_name", api.NameRequest{Acting: as, Name: sent.Get("remove")}
+		act = api.RemoveName.With(api.NameRequest{Acting: as, Name: sent.Get("remove")})
 	default:
 		d.Text, d.Key = sent.Get("text"), sent.Get("key")
-		name, request = "send_agent_message", api.SendAgentMessageRequest{AgentID: id, Text: d.Text, MessageID: d.Key}
-	}
-	if err := p.principal.May(p.site.Backend.Operations()[name]); err != nil {
+		got, err := api.SendAgentMessage.Do(p.ctx(), p, api.SendAgentMessageRequest{AgentID: id, Text: d.Text, MessageID: d.Key})
+		if err == nil && got.Error != nil {
+			err = got.Error
+		}
 		return err
 	}
-	resp, err := p.site.Backend.Call(p.ctx(), p.principal, name, api.Typed{Value: request})
-	if got, ok := resp.(api.SendAgentMessageResponse); ok && err == nil && got.Error != nil {
-		return got.Error
-	}
-	return err
+	return act(p.ctx(), p)
 }
 
 // maxLimit bounds the time after which the page has a rule end.
@@ -355,12 +351,7 @@ func (p *agentRequest) fill() (err error) {
 // fillDraft fetches the message to the agent that the reader has begun. Without it the page is shown as well.
 func (p *agentRequest) fillDraft() {
 	d := &p.data
-	const name = "fetch_draft"
-	if p.principal.May(p.site.Backend.Operations()[name]) != nil {
-		return
-	}
-	got, err := p.site.Backend.Call(p.ctx(), p.principal, name, api.Typed{Value: api.FetchDraftRequest{To: d.ID.String()}})
-	if draft, ok := got.(view.Draft); ok && err == nil && draft.Text != "" {
+	if draft, err := api.FetchDraft.Do(p.ctx(), p, api.FetchDraftRequest{To: d.ID.String()}); err == nil && draft.Text != "" {
 		d.Text, d.Draft = draft.Text, draft.SavedAt.String()
 	}
 }

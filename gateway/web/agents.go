@@ -95,13 +95,11 @@ func (p *page) agents() error {
 	}
 	reach(p, list.Agents)
 	list.Agents = slices.DeleteFunc(list.Agents, func(l listedAgent) bool { return l.AgentStatus.Topic }) // Mail has the topics
-	resp, err := p.site.Backend.Call(p.ctx(), p.principal, "list_leases", api.Typed{Value: api.ListLeasesRequest{}})
+	leases, err := api.ListLeases.Do(p.ctx(), p, api.ListLeasesRequest{})
 	if err != nil {
 		return err
 	}
-	if leases, ok := resp.(view.Leases); ok {
-		list.Leases = leases.Leases
-	}
+	list.Leases = leases.Leases
 	return p.show(http.StatusOK, "agents.html", layout{Title: "Agents", Main: list})
 }
 
@@ -160,7 +158,7 @@ func reach(p *page, list []listedAgent) {
 	if !slices.ContainsFunc(list, func(l listedAgent) bool { return l.Away }) {
 		return
 	}
-	got, err := performed[api.ListNodesResponse](p, "list_nodes", api.ListNodesRequest{})
+	got, err := api.ListNodes.Do(p.ctx(), p, api.ListNodesRequest{})
 	if err != nil {
 		return // the session may not see the nodes
 	}

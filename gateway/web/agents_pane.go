@@ -61,11 +61,10 @@ const (
 // left returns the left pane. First are the agents that wait for the reader, then those that run, then the latest.
 func (p *page) left() (*leftPane, error) {
 	pane := &leftPane{Text: p.r.URL.Query().Get("q"), Owner: p.ownsDevices()}
-	counts, err := p.site.Backend.Call(p.ctx(), p.principal, "count_messages", api.Typed{Value: api.CountMessagesRequest{}})
-	if err != nil {
+	var err error
+	if pane.Counts, err = api.CountMessages.Do(p.ctx(), p, api.CountMessagesRequest{}); err != nil {
 		return nil, err
 	}
-	pane.Counts, _ = counts.(view.MessageCounts)
 	switch away, err := absenceNow(p, api.Acting{}); {
 	case err != nil:
 		return nil, err
@@ -110,11 +109,10 @@ func (p *page) statuses() ([]view.AgentStatus, error) {
 	if p.statusOf != nil && time.Since(p.looked) < namesLast {
 		return p.statusOf, nil
 	}
-	resp, err := p.site.Backend.Call(p.ctx(), p.principal, "fetch_agents", api.Typed{Value: api.FetchAgentsRequest{Paging: api.Paging{Limit: maxLeftLooked}}})
+	got, err := api.FetchAgents.Do(p.ctx(), p, api.FetchAgentsRequest{Paging: api.Paging{Limit: maxLeftLooked}})
 	if err != nil {
 		return nil, err
 	}
-	got, _ := resp.(api.FetchAgentsResponse)
 	p.statusOf, p.looked, p.named = append([]view.AgentStatus{}, got.Agents...), time.Now(), nil
 	return p.statusOf, nil
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"parley"
-	"parley/actors/view"
 	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/sanitize"
@@ -65,26 +64,10 @@ func (c card) TakesFile() bool {
 	return false
 }
 
-// performed performs an operation as the reader of a page.
-func performed[T any](p *page, name string, request any) (resp T, err error) {
-	if err := p.principal.May(p.site.Backend.Operations()[name]); err != nil {
-		return resp, err
-	}
-	got, err := p.site.Backend.Call(p.ctx(), p.principal, name, api.Typed{Value: request})
-	if err != nil {
-		return resp, err
-	}
-	resp, is := got.(T)
-	if !is {
-		return resp, parley.Refuse(parley.Internal, "%s has another response", name)
-	}
-	return resp, nil
-}
-
 // download sends a file that a message carries. A browser saves it: it is never shown as a page, whatever its sender calls it.
 func download(p *page, ref api.FormRef, digest string) error {
 	r := api.FetchFileRequest{Acting: api.Acting{As: p.as}, FormRef: ref, File: digest}
-	part, err := performed[view.FilePart](p, "fetch_file", r)
+	part, err := api.FetchFile.Do(p.ctx(), p, r)
 	if err != nil {
 		return err
 	}
@@ -103,7 +86,7 @@ func download(p *page, ref api.FormRef, digest string) error {
 		if r.Offset += int64(len(data)); r.Offset >= part.File.Size {
 			return nil
 		}
-		if part, err = performed[view.FilePart](p, "fetch_file", r); err != nil {
+		if part, err = api.FetchFile.Do(p.ctx(), p, r); err != nil {
 			panic(http.ErrAbortHandler) // the length was sent: the browser has to see that the file is not whole
 		}
 	}
@@ -122,7 +105,7 @@ func saves(p *page, name string, size int64) {
 
 // proofOf sends a proof of the decision on a form, as a file.
 func proofOf(p *page, ref api.FormRef) error {
-	got, err := performed[view.Proof](p, "proof", api.ProofRequest{Acting: api.Acting{As: p.as}, FormRef: ref})
+	got, err := api.ProveForm.Do(p.ctx(), p, api.ProofRequest{Acting: api.Acting{As: p.as}, FormRef: ref})
 	if err != nil {
 		return err
 	}
@@ -186,7 +169,7 @@ func storeUpload(p *page, content io.Reader, size int64) (digest string, err err
 			return "", err
 		}
 		r.Data = base64.StdEncoding.EncodeToString(data)
-		at, err := performed[view.StoredFile](p, "store_file", r)
+		at, err := api.StoreFile.Do(p.ctx(), p, r)
 		if err != nil || at.Digest != "" {
 			return at.Digest, err
 		}

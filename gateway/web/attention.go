@@ -15,11 +15,10 @@ func attentionOf(p *page, d *agentPage) (*view.Attention, error) {
 	if kind := d.Labels[people.LabelKind]; kind != people.CodingAgent && kind != people.CodingSession {
 		return nil, nil
 	}
-	got, err := p.site.Backend.Call(p.ctx(), p.principal, "get_attention", api.Typed{Value: api.GetAttentionRequest{Acting: api.Acting{As: d.Name}}})
+	set, err := api.GetAttention.Do(p.ctx(), p, api.GetAttentionRequest{Acting: api.Acting{As: d.Name}})
 	if err != nil {
 		return nil, err
 	}
-	set, _ := got.(view.Attention)
 	return &set, nil
 }
 

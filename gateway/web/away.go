@@ -25,12 +25,8 @@ func (d agentPage) IsAbsent() bool {
 
 // absenceNow returns the absence of the reader, or of an agent that it acts as; nil if there is none.
 func absenceNow(p *page, as api.Acting) (*view.Away, error) {
-	got, err := p.site.Backend.Call(p.ctx(), p.principal, "list_stand_ins", api.Typed{Value: api.StandInsRequest{Acting: as}})
-	if err != nil {
-		return nil, err
-	}
-	ins, _ := got.(view.StandIns)
-	return ins.Away, nil
+	ins, err := api.ListStandIns.Do(p.ctx(), p, api.StandInsRequest{Acting: as})
+	return ins.Away, err
 }
 
 // absenceOf returns the request for the absence that the page's form names, or for the end of one.

@@ -3,7 +3,6 @@ package web
 import (
 	"net/http"
 	"net/url"
-	"strings"
 
 	"parley"
 	"parley/capabilities"
@@ -35,7 +34,7 @@ func (p *page) several(l listQuery) error {
 	}
 	for _, m := range of {
 		if button == mailbox.Deny {
-			err = p.perform(button, "decide_many", decisionsOf(m.as, url.Values{"of": m.calls, "decision": {button}, "reason": {p.r.PostForm.Get("reason")}}))
+			err = decideMany(p.ctx(), p, decisionsOf(m.as, url.Values{"of": m.calls, "decision": {button}, "reason": {p.r.PostForm.Get("reason")}}))
 		} else {
 			err = p.move(button, m)
 		}
@@ -50,20 +49,21 @@ func (p *page) several(l listQuery) error {
 // move performs the operation of a button on the picked messages, in one call.
 func (p *page) move(button string, m *picks) error {
 	r := api.MoveMessagesRequest{Acting: m.as, Do: button}
-	name, one := operationOf(button, m.as, api.FormRef{}, nil, nil)
-	if snooze, ok := one.(api.SnoozeRequest); ok {
-		r.Do, r.Until = "snooze", snooze.Until
+	until, snoozes := snoozeOf(button)
+	switch {
+	case snoozes:
+		r.Do, r.Until = "snooze", until
+	case button != "dismiss" && button != "restore" && button != "wake": // it needs more than a message
+		return errNoButton(button)
 	}
 	for _, id := range m.ids {
 		r.Messages = append(r.Messages, api.RefTo(id.String()))
 	}
-	switch {
-	case button == "dismiss", button == "restore", button == "wake", strings.HasPrefix(button, "snooze-") && name != "":
-		name = "move_messages"
-	default:
-		name = "" // it needs more than a message
+	got, err := api.MoveMessages.Do(p.ctx(), p, r)
+	if err != nil {
+		return err
 	}
-	return p.perform(button, name, r)
+	return unmoved(got)
 }
 
 // unmoved returns an error for the messages of several that were refused; nil if none was.

@@ -72,7 +72,7 @@ func (d *composePage) send(p *page) (sent view.Sent, err error) {
 		return sent, parley.Refuse(parley.InvalidArgument, "there is nothing to send")
 	}
 	r := api.SendRequest{Acting: api.Acting{As: p.as}, Recipient: to[0], Recipients: to[1:], Post: parley.Post{Header: parley.Header{Subject: d.Subject, Files: d.Files}, Text: d.Text, Key: d.Key}}
-	return performed[view.Sent](p, "send", r)
+	return api.Send.Do(p.ctx(), p, r)
 }
 
 // filesOf returns the stored files that a plain HTML form names.

@@ -113,15 +113,10 @@ func (p deviceSettings) pair() error {
 	if err != nil {
 		return err
 	}
-	operation := p.site.Backend.Operations()["open_link"]
-	if err := p.principal.May(operation); err != nil {
-		return err
-	}
-	resp, err := p.site.Backend.Call(p.ctx(), p.principal, operation.Name, api.Typed{Value: api.OpenLinkRequest{}})
+	made, err := api.OpenLink.Do(p.ctx(), p, api.OpenLinkRequest{})
 	if err != nil {
 		return err
 	}
-	made, _ := resp.(api.OpenLinkResponse)
 	d := devicesPage{Until: made.Until}
 	if d.Link, err = p.site.Devices.Pair(made.URL, address); err != nil {
 		return err

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"mime"
 	"net/http"
 	"net/url"
@@ -197,30 +198,53 @@ func (p *page) act(e view.Message, ref capabilities.FormRef, sent url.Values, te
 	if button == "together" && sent.Get("decision") != mailbox.Deny {
 		return errNotShown
 	}
-	name, request := operationOf(button, api.Acting{As: p.as}, api.RefTo(ref.String()), sent, texts)
-	if r, ok := request.(api.RespondFormRequest); ok {
-		var err error
-		if r.Narrow, err = narrowings(e.Fields, sent); err != nil {
+	as, which := api.Acting{As: p.as}, api.RefTo(ref.String())
+	switch button {
+	case "answer":
+		return p.answer(e, answerTo(as, which, sent, texts), sent)
+	case "together":
+		return decideMany(p.ctx(), p, decisionsOf(as, sent))
+	case "amend":
+		return api.AmendForm.Run(p.ctx(), p, amendmentOf(e, as, which, sent))
+	}
+	act := actOf(button, as, which, sent)
+	if act == nil {
+		return errNoButton(button)
+	}
+	return act(p.ctx(), p)
+}
+
+// answer answers a form, and with it the calls that the page has selected.
+func (p *page) answer(e view.Message, r api.RespondFormRequest, sent url.Values) (err error) {
+	if r.Narrow, err = narrowings(e.Fields, sent); err != nil {
+		return err
+	}
+	if p.r.URL.Query().Get("do") == "allow-leave" {
+		if r, err = leaveAnswer(e, r, sent); err != nil {
 			return err
 		}
-		if do := p.r.URL.Query().Get("do"); do == "allow-leave" {
-			if r, err = leaveAnswer(e, r, sent); err != nil {
-				return err
-			}
-			return p.perform(button, name, r)
-		}
-		request = r
+		return api.RespondForm.Run(p.ctx(), p, r)
 	}
-	if button == "amend" {
-		name, request = "amend_form", amendmentOf(e, api.Acting{As: p.as}, api.RefTo(ref.String()), sent)
-	}
-	if several := decisionsLike(e, api.Acting{As: p.as}, sent, texts); button == "answer" && (len(several.Decisions) > 1 || isLike(p)) {
+	if several := decisionsLike(e, r.Acting, sent, r.Texts); len(several.Decisions) > 1 || isLike(p) {
 		if err := p.checkShown(e, several.Decisions); err != nil {
 			return err
 		}
-		name, request = "decide_many", several
+		return decideMany(p.ctx(), p, several)
 	}
-	return p.perform(button, name, request)
+	return api.RespondForm.Run(p.ctx(), p, r)
+}
+
+// decideMany decides several calls. It fails if one of them does.
+func decideMany(ctx context.Context, c api.Client, r api.DecideManyRequest) error {
+	got, err := api.DecideMany.Do(ctx, c, r)
+	if err != nil {
+		return err
+	}
+	return undecided(got)
+}
+
+func errNoButton(button string) error {
+	return parley.Refuse(parley.InvalidArgument, "nothing is known of %.40q", button)
 }
 
 // checkShown refuses decisions on calls that the page of a message does not show: others than the same, and those that are one
@@ -258,25 +282,6 @@ func amendmentOf(e view.Message, as api.Acting, which api.FormRef, sent url.Valu
 		r.Fields = fields
 	}
 	return r
-}
-
-// perform performs the operation of a button. Several decisions fail if one does.
-func (p *page) perform(button, name string, request any) error {
-	o, known := p.site.Backend.Operations()[name]
-	if !known {
-		return parley.Refuse(parley.InvalidArgument, "nothing is known of %.40q", button)
-	}
-	if err := p.principal.May(o); err != nil {
-		return err
-	}
-	resp, err := p.site.Backend.Call(p.ctx(), p.principal, name, api.Typed{Value: request})
-	if many, ok := resp.(api.DecideManyResponse); ok && err == nil {
-		return undecided(many)
-	}
-	if several, ok := resp.(api.MoveMessagesResponse); ok && err == nil {
-		return unmoved(several)
-	}
-	return err
 }
 
 // undecided returns an error for the decisions of several that were refused; nil if none was.
@@ -371,50 +376,62 @@ func decisionsLike(e view.Message, as api.Acting, sent url.Values, texts []event
 // maxSnooze bounds the hours for which the page snoozes a message.
 const maxSnooze = 24 * 366
 
-// operationOf returns the operation of a button, and its request. The name is "" for an unknown button.
-func operationOf(button string, as api.Acting, which api.FormRef, sent url.Values, texts []events.FieldText) (name string, request any) {
-	if hours, ok := strings.CutPrefix(button, "snooze-"); ok {
-		n, err := strconv.Atoi(hours)
-		if err != nil || n < 1 || n > maxSnooze {
-			return "", nil
-		}
-		return "snooze", api.SnoozeRequest{Acting: as, FormRef: which, Until: capabilities.At(time.Now().Add(time.Duration(n) * time.Hour))}
+// answerTo returns the answer of a plain HTML form.
+func answerTo(as api.Acting, which api.FormRef, sent url.Values, texts []events.FieldText) api.RespondFormRequest {
+	return api.RespondFormRequest{Acting: as, FormRef: which, SecondVote: sent.Has("second"), Answer: parley.Answer{Revision: revisionOf(sent), Texts: texts}}
+}
+
+// revisionOf returns the revision of the form that was shown; 0, which is the present one, for pages without it.
+func revisionOf(sent url.Values) uint64 {
+	n, _ := strconv.ParseUint(sent.Get("revision"), 10, 64)
+	return n
+}
+
+// snoozeOf returns the time until which a button snoozes a message, if it is such a button.
+func snoozeOf(button string) (until capabilities.Time, ok bool) {
+	hours, ok := strings.CutPrefix(button, "snooze-")
+	n, err := strconv.Atoi(hours)
+	if !ok || err != nil || n < 1 || n > maxSnooze {
+		return 0, false
 	}
-	revision, _ := strconv.ParseUint(sent.Get("revision"), 10, 64) // 0 is the present one, for pages without it
+	return capabilities.At(time.Now().Add(time.Duration(n) * time.Hour)), true
+}
+
+// actOf returns what a button does with a message beside answering it; nil for an unknown one.
+func actOf(button string, as api.Acting, which api.FormRef, sent url.Values) api.Act {
+	if until, ok := snoozeOf(button); ok {
+		return api.Snooze.With(api.SnoozeRequest{Acting: as, FormRef: which, Until: until})
+	}
 	switch button {
-	case "answer":
-		return "respond_form", api.RespondFormRequest{Acting: as, FormRef: which, SecondVote: sent.Has("second"), Answer: parley.Answer{Revision: revision, Texts: texts}}
-	case "together":
-		return "decide_many", decisionsOf(as, sent)
 	case "decline":
-		return "decline_form", api.DeclineRequest{Acting: as, FormRef: which, Revision: revision, Reason: sent.Get("reason"), SecondVote: sent.Has("second")}
+		return api.DeclineForm.With(api.DeclineRequest{Acting: as, FormRef: which, Revision: revisionOf(sent), Reason: sent.Get("reason"), SecondVote: sent.Has("second")})
 	case "cancel":
-		return "cancel_form", api.EndRequest{Acting: as, FormRef: which, Reason: sent.Get("reason")}
+		return api.CancelForm.With(api.EndRequest{Acting: as, FormRef: which, Reason: sent.Get("reason")})
 	case "withdraw":
-		return "withdraw_vote", api.MessageRequest{Acting: as, FormRef: which}
+		return api.WithdrawVote.With(api.MessageRequest{Acting: as, FormRef: which})
 	case "forward":
-		return "forward_form", api.ForwardFormRequest{Acting: as, FormRef: which, Recipient: sent.Get("to")}
+		return api.ForwardForm.With(api.ForwardFormRequest{Acting: as, FormRef: which, Recipient: sent.Get("to")})
 	case "rule":
 		r := api.MakeRuleRequest{Acting: as, Agent: sent.Get("agent"), Offer: sent.Get("offer"), Never: sent.Has("never")}
 		r.Form, _ = capabilities.ParseID(sent.Get("form"))
 		if after, err := time.ParseDuration(sent.Get("until")); err == nil && after > 0 && after <= maxLimit {
 			r.Until = capabilities.At(time.Now().Add(after))
 		} else if sent.Get("until") != "" {
-			return "", nil
+			return nil
 		}
-		return "make_rule", r
+		return api.MakeRule.With(r)
 	case "restore":
-		return "restore_message", api.MessageRequest{Acting: as, FormRef: which}
+		return api.RestoreMessage.With(api.MessageRequest{Acting: as, FormRef: which})
 	case "wake":
-		return "snooze", api.SnoozeRequest{Acting: as, FormRef: which}
+		return api.Snooze.With(api.SnoozeRequest{Acting: as, FormRef: which})
 	case "dismiss":
-		return "dismiss", api.MessageRequest{Acting: as, FormRef: which}
+		return api.Dismiss.With(api.MessageRequest{Acting: as, FormRef: which})
 	case "adopt":
-		return "adopt", api.AdoptRequest{Acting: as, FormRef: which, Edge: sent.Get("edge"), Name: sent.Get("name")}
+		return api.Adopt.With(api.AdoptRequest{Acting: as, FormRef: which, Edge: sent.Get("edge"), Name: sent.Get("name")})
 	case "reply":
-		return "reply", api.ReplyRequest{Acting: as, FormRef: which, Post: parley.Post{Text: sent.Get("text")}}
+		return api.Reply.With(api.ReplyRequest{Acting: as, FormRef: which, Post: parley.Post{Text: sent.Get("text")}})
 	}
-	return "", nil
+	return nil
 }
 
 // PreviewPath is the address that draws a form before it is sent, as its recipient will see it.

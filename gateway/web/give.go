@@ -190,8 +190,8 @@ func heldBy(p *page, name string) (capabilities.Ref, error) {
 	if !ref.Kind.IsResource() {
 		return ref, nil
 	}
-	got, err := p.site.Backend.Call(p.ctx(), p.principal, "invoke", api.Typed{Value: api.InvokeRequest{Acting: api.Acting{As: p.as}, Name: name}})
-	if u, ok := got.(view.Use); ok && err == nil && u.Holds != nil {
+	u, err := api.Invoke.Do(p.ctx(), p, api.InvokeRequest{Acting: api.Acting{As: p.as}, Name: name})
+	if err == nil && u.Holds != nil {
 		ref.Facet = u.Holds.Facet
 	}
 	return ref, err

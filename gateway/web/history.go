@@ -184,7 +184,7 @@ func readPast(p *page, q listQuery, at pastPlace, limit int) (part pastPart, err
 		if err != nil {
 			return part, err
 		}
-		if found, err = performed[view.Found](p, "search", r); err != nil {
+		if found, err = api.Search.Do(p.ctx(), p, r); err != nil {
 			return part, err
 		}
 	}

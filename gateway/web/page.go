@@ -89,6 +89,14 @@ type page struct {
 
 func (p *page) ctx() context.Context { return p.r.Context() }
 
+// Call implements api.Client for the reader. It refuses what the reader may not do.
+func (p *page) Call(ctx context.Context, operation string, request, response any) error {
+	if err := p.principal.May(p.site.Backend.Operations()[operation]); err != nil {
+		return err
+	}
+	return api.Within{Caller: p.site.Backend, Principal: p.principal}.Call(ctx, operation, request, response)
+}
+
 // agentOf returns the agent that the reader holds under a name; "" is the reader's own.
 func (p *page) agentOf(name string) (api.Agent, error) {
 	return p.site.Backend.Agent(p.ctx(), p.principal, name)

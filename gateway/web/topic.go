@@ -112,7 +112,7 @@ func topics(p *page) error {
 	} else if err := p.readsOnly(); err != nil {
 		return err
 	}
-	got, err := performed[view.Topics](p, "list_topics", api.ListTopicsRequest{Acting: api.Acting{As: p.as}})
+	got, err := api.ListTopics.Do(p.ctx(), p, api.ListTopicsRequest{Acting: api.Acting{As: p.as}})
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (d *topicPage) read(p *page, name string) error {
 	if err != nil {
 		return err
 	}
-	got, err := performed[view.TopicPosts](p, "list_posts", api.ListPostsRequest{Acting: api.Acting{As: p.as}, Topic: name, Before: end, Limit: firstPaint})
+	got, err := api.ListPosts.Do(p.ctx(), p, api.ListPostsRequest{Acting: api.Acting{As: p.as}, Topic: name, Before: end, Limit: firstPaint})
 	if err != nil {
 		return err
 	}
@@ -189,8 +189,7 @@ func (d *topicPage) act(p *page, name string) error {
 		if strings.TrimSpace(d.Text) == "" && len(d.Files) == 0 {
 			return parley.Refuse(parley.InvalidArgument, "there is nothing to post")
 		}
-		_, err = performed[view.Sent](p, "post", api.PostRequest{Acting: as, Topic: name, Post: parley.Post{Header: parley.Header{Subject: d.Subject, Files: d.Files}, Text: d.Text, Key: d.Key}})
-		return err
+		return api.Post.Run(p.ctx(), p, api.PostRequest{Acting: as, Topic: name, Post: parley.Post{Header: parley.Header{Subject: d.Subject, Files: d.Files}, Text: d.Text, Key: d.Key}})
 	case "unsubscribe":
 		r.End = true
 	case "subscribe":
@@ -204,6 +203,5 @@ func (d *topicPage) act(p *page, name string) error {
 	default:
 		return parley.Refuse(parley.InvalidArgument, "nothing is known of %.40q", sent.Get("do"))
 	}
-	_, err := performed[view.Topic](p, "subscribe", r)
-	return err
+	return api.Subscribe.Run(p.ctx(), p, r)
 }

@@ -23,15 +23,10 @@ func (p *page) tryRules(c *card) {
 	if len(c.Offers) == 0 && (a.Decision == nil || !a.MayRule()) {
 		return
 	}
-	o, known := p.site.Backend.Operations()["try_rules"]
-	if !known || p.principal.May(o) != nil {
-		return
-	}
 	ctx, cancel := context.WithTimeout(p.ctx(), maxTrial)
 	defer cancel()
-	got, err := p.site.Backend.Call(ctx, p.principal, o.Name, api.Typed{Value: api.TryRulesRequest{Acting: api.Acting{As: c.As}, FormRef: api.RefTo(c.MessageID.String()), Deny: c.Decision.Denied}})
-	t, ok := got.(view.Trial)
-	if err != nil || !ok || t.Behind > 0 {
+	t, err := api.TryRules.Do(ctx, p, api.TryRulesRequest{Acting: api.Acting{As: c.As}, FormRef: api.RefTo(c.MessageID.String()), Deny: c.Decision.Denied})
+	if err != nil || t.Behind > 0 {
 		return
 	}
 	said := func(id string) string {
@@ -78,14 +73,9 @@ type proposal struct {
 
 // proposed returns the rules that follow from what was decided of the agent's calls. It returns none where that takes too long.
 func (p *agentRequest) proposed() (all []proposal) {
-	o, known := p.site.Backend.Operations()["propose_rules"]
-	if !known || p.principal.May(o) != nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(p.ctx(), maxTrial)
 	defer cancel()
-	got, err := p.site.Backend.Call(ctx, p.principal, o.Name, api.Typed{Value: api.ProposeRulesRequest{Agent: p.data.Name}})
-	if t, ok := got.(view.Trial); ok && err == nil {
+	if t, err := api.ProposeRules.Do(ctx, p, api.ProposeRulesRequest{Agent: p.data.Name}); err == nil {
 		for _, r := range t.Rules {
 			all = append(all, proposal{r, triedWords(r)})
 		}

@@ -110,22 +110,18 @@ type socketNode struct {
 }
 
 func openSocket(ctx context.Context, c *client.Client) (*socketNode, error) {
-	m := &socketNode{client: c, lines: []*client.Client{c}}
-	return m, m.client.Call(ctx, "status", api.NodeRequest{}, &m.status)
+	status, err := api.Status.Do(ctx, c, api.NodeRequest{})
+	return &socketNode{client: c, lines: []*client.Client{c}, status: status}, err
 }
 
 func (m *socketNode) pair(ctx context.Context, number int, asker, answerer string) (pair, error) {
-	calls := []struct {
-		operation string
-		req       any
-	}{
-		{"make_agent", api.MakeAgentRequest{Kind: events.Guest, Name: asker}},
-		{"make_agent", api.MakeAgentRequest{Kind: events.Guest, Name: answerer}},
-		{"send", api.SendRequest{Recipient: asker, Post: parley.Post{Text: introduction(answerer)}}},
-		{"adopt", api.AdoptRequest{Acting: api.Acting{As: asker}, FormRef: api.RefTo("0"), Edge: peer}},
-	}
-	for _, c := range calls {
-		if err := m.client.Call(ctx, c.operation, c.req, nil); err != nil {
+	for _, act := range []api.Act{
+		api.MakeAgent.With(api.MakeAgentRequest{Kind: events.Guest, Name: asker}),
+		api.MakeAgent.With(api.MakeAgentRequest{Kind: events.Guest, Name: answerer}),
+		api.Send.With(api.SendRequest{Recipient: asker, Post: parley.Post{Text: introduction(answerer)}}),
+		api.Adopt.With(api.AdoptRequest{Acting: api.Acting{As: asker}, FormRef: api.RefTo("0"), Edge: peer}),
+	} {
+		if err := act(ctx, m.client); err != nil {
 			return pair{}, err
 		}
 	}
@@ -139,7 +135,7 @@ func (m *socketNode) pair(ctx context.Context, number int, asker, answerer strin
 				return p, err
 			}
 			c = line.WithToken(made.Text)
-			if err := c.Call(ctx, "count_messages", api.CountMessagesRequest{}, nil); err != nil { // signs in
+			if err := api.CountMessages.Run(ctx, c, api.CountMessagesRequest{}); err != nil { // signs in
 				return p, err
 			}
 		}
@@ -157,13 +153,11 @@ func (m *socketNode) makeToken(ctx context.Context, name string) (made view.Toke
 	if name == "" {
 		r.Scopes = []string{string(api.ScopeRead)}
 	}
-	err = m.client.Call(ctx, "create_token", r, &made)
-	return made, err
+	return api.CreateToken.Do(ctx, m.client, r)
 }
 
 func (m *socketNode) journal(ctx context.Context) (view.JournalState, error) {
-	var status api.StatusResponse
-	err := m.client.Call(ctx, "status", api.NodeRequest{}, &status)
+	status, err := api.Status.Do(ctx, m.client, api.NodeRequest{})
 	return status.Journal, err
 }
 
@@ -174,7 +168,7 @@ func (m *socketNode) memory() float64   { return residentOf(m.status.PID) }
 func (m *socketNode) leave(ctx context.Context, pairs []pair) error {
 	for _, p := range pairs {
 		for _, n := range p.names {
-			if err := m.client.Call(ctx, "remove_name", api.NameRequest{Name: n}, nil); err != nil {
+			if err := api.RemoveName.Run(ctx, m.client, api.NameRequest{Name: n}); err != nil {
 				return err
 			}
 		}
@@ -192,7 +186,7 @@ func (m *socketNode) close(ctx context.Context) error {
 	if m.token.IsZero() {
 		return nil
 	}
-	return m.client.Call(ctx, "revoke_token", api.RevokeTokenRequest{Token: m.token}, nil)
+	return api.RevokeToken.Run(ctx, m.client, api.RevokeTokenRequest{Token: m.token})
 }
 
 type socketAgent struct{ client *client.Client }

@@ -1,7 +1,6 @@
 package editor
 
 import (
-	"context"
 	"strconv"
 	"time"
 
@@ -65,8 +64,8 @@ func (s *server) read() error {
 // begin returns the messages that wait, and the cursor of what changes after.
 func (s *server) begin() (all []view.Message, at client.Cursor, err error) {
 	for r := (api.ListMessagesRequest{MessageFilter: client.View{Pending: true}}); ; {
-		var page view.Inbox
-		if err := s.Node.Call(s.ctx, "list_messages", r, &page); err != nil {
+		page, err := api.ListMessages.Do(s.ctx, s.Node, r)
+		if err != nil {
 			return nil, "", err
 		}
 		if at == "" {
@@ -115,9 +114,4 @@ func (s *server) changes() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.changed
-}
-
-// call makes a call to the node.
-func (s *server) call(ctx context.Context, operation string, request, response any) error {
-	return s.Node.Call(ctx, operation, request, response)
 }

@@ -103,11 +103,11 @@ func (s *server) command(ctx context.Context, session acp.SessionId, name, rest 
 		if err != nil {
 			return err
 		}
-		return s.settle(ctx, session, "respond_form", api.RespondFormRequest{FormRef: api.RefTo(first), Answer: parley.Answer{Texts: texts}}, first)
+		return s.settle(ctx, session, api.RespondForm.With(api.RespondFormRequest{FormRef: api.RefTo(first), Answer: parley.Answer{Texts: texts}}), first)
 	case "resolve":
-		return s.settle(ctx, session, "resolve", api.ResolveRequest{FormRef: api.RefTo(first), Name: more}, first)
+		return s.settle(ctx, session, api.Resolve.With(api.ResolveRequest{FormRef: api.RefTo(first), Name: more}), first)
 	case "decline":
-		return s.settle(ctx, session, "decline_form", api.DeclineRequest{FormRef: api.RefTo(first), Reason: more}, first)
+		return s.settle(ctx, session, api.DeclineForm.With(api.DeclineRequest{FormRef: api.RefTo(first), Reason: more}), first)
 	case "send":
 		return s.send(ctx, session, first, more)
 	}
@@ -149,11 +149,11 @@ func fieldTexts(text string) (texts []events.FieldText, err error) {
 }
 
 // settle ends a form by a command.
-func (s *server) settle(ctx context.Context, session acp.SessionId, operation string, request any, number string) error {
+func (s *server) settle(ctx context.Context, session acp.SessionId, act api.Act, number string) error {
 	if number == "" {
 		return parley.Refuse(parley.InvalidArgument, "which form? give its number")
 	}
-	err := s.call(ctx, operation, request, nil)
+	err := act(ctx, s.Node)
 	if err == nil {
 		s.say(session, "Done: "+terminal.Visible(number)+".\n")
 	}

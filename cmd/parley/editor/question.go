@@ -109,16 +109,15 @@ func hasSecret(e view.Message) bool {
 	return slices.ContainsFunc(e.Fields, func(f events.Field) bool { return form.ControlOf(&f) == form.Secret })
 }
 
-// settleAsked settles a question by the person's response, and shows in the editor that it was. The question is not withdrawn
+// settle settles a question by the person's response, and shows in the editor that it was. The question is not withdrawn
 // meanwhile.
-func (s *server) settleAsked(session acp.SessionId, e view.Message, status, operation string, request any) error {
+func settle[Req any](s *server, session acp.SessionId, e view.Message, status string, by api.Op[Req, view.Outcome], r Req) error {
 	s.mu.Lock()
 	if q := s.open[e.MessageID]; q != nil {
 		q.answered = true
 	}
 	s.mu.Unlock()
-	var settled struct{ Status view.FormStatus }
-	err := s.call(s.ctx, operation, request, &settled)
+	settled, err := by.Do(s.ctx, s.Node, r)
 	if err != nil || status == "" {
 		return err
 	}
@@ -182,7 +181,7 @@ func (s *server) askPermission(ctx context.Context, session acp.SessionId, e vie
 	if chosen == mailbox.Deny || chosen == mailbox.Never {
 		status = "failed"
 	}
-	return s.settleAsked(session, e, status, "respond_form", api.RespondFormRequest{FormRef: api.RefTo(e.MessageID.String()), Answer: parley.Answer{Digest: e.Digest, Revision: e.AnswerRevision(), Values: answer}})
+	return settle(s, session, e, status, api.RespondForm, api.RespondFormRequest{FormRef: api.RefTo(e.MessageID.String()), Answer: parley.Answer{Digest: e.Digest, Revision: e.AnswerRevision(), Values: answer}})
 }
 
 // toolCall describes the call of an approval. All of it is shown as content.
@@ -288,14 +287,14 @@ func (s *server) askChoice(ctx context.Context, session acp.SessionId, e view.Me
 	}
 	form := api.RefTo(e.MessageID.String())
 	if chosen == declineOption {
-		return s.settleAsked(session, e, "failed", "decline_form", api.DeclineRequest{FormRef: form, Revision: e.AnswerRevision()})
+		return settle(s, session, e, "failed", api.DeclineForm, api.DeclineRequest{FormRef: form, Revision: e.AnswerRevision()})
 	}
 	i, err := strconv.Atoi(chosen)
 	if err != nil || i < 0 || i >= len(choices) {
 		return parley.Refuse(parley.InvalidArgument, "%.80q is no option", chosen)
 	}
 	answer := map[string]capabilities.Value{e.Fields[0].Name: capabilities.String(choices[i].Value)}
-	return s.settleAsked(session, e, "completed", "respond_form", api.RespondFormRequest{FormRef: form, Answer: parley.Answer{Revision: e.AnswerRevision(), Values: answer}})
+	return settle(s, session, e, "completed", api.RespondForm, api.RespondFormRequest{FormRef: form, Answer: parley.Answer{Revision: e.AnswerRevision(), Values: answer}})
 }
 
 // elicited is the editor's response to an elicitation.
@@ -323,11 +322,11 @@ func (s *server) elicit(ctx context.Context, session acp.SessionId, e view.Messa
 		}
 		switch r.Action {
 		case "decline":
-			return s.settleAsked(session, e, "", "decline_form", api.DeclineRequest{FormRef: form, Revision: e.AnswerRevision()})
+			return settle(s, session, e, "", api.DeclineForm, api.DeclineRequest{FormRef: form, Revision: e.AnswerRevision()})
 		case "accept":
 			answer, err := mcp.ElicitationAnswer(e.Fields, r.Content)
 			if err == nil {
-				err = s.settleAsked(session, e, "", "respond_form", api.RespondFormRequest{FormRef: form, Answer: parley.Answer{Revision: e.AnswerRevision(), Values: answer}})
+				err = settle(s, session, e, "", api.RespondForm, api.RespondFormRequest{FormRef: form, Answer: parley.Answer{Revision: e.AnswerRevision(), Values: answer}})
 			}
 			if parley.CodeOf(err) != parley.InvalidAnswer || round == maxRounds {
 				return err

@@ -309,7 +309,7 @@ func (r *request) cancel(form capabilities.ID, why string) (view.Outcome, bool) 
 	}
 	ctx, done := context.WithTimeout(context.Background(), cancelTime) // the hook's own context may have ended
 	defer done()
-	err := r.client.Call(ctx, "cancel_form", api.EndRequest{Acting: r.as, FormRef: api.RefTo(form.String()), Reason: why}, nil)
+	err := api.CancelForm.Run(ctx, r.client, api.EndRequest{Acting: r.as, FormRef: api.RefTo(form.String()), Reason: why})
 	if parley.CodeOf(err) != parley.AlreadyAnswered {
 		return view.Outcome{}, false
 	}

@@ -57,7 +57,7 @@ func read(ctx context.Context, node *client.Client, at *client.Cursor, send func
 		}
 		send(arrived(all))
 		*at = cursor
-	} else if err := node.Call(ctx, "locate", api.NameRequest{Name: "@self"}, nil); err != nil {
+	} else if err := api.Locate.Run(ctx, node, api.NameRequest{Name: "@self"}); err != nil {
 		return err
 	}
 	send(connected{})

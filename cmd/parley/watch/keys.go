@@ -277,7 +277,7 @@ func (m *model) snooze(e view.Message) tea.Cmd {
 		if !until.IsZero() {
 			r.Until, said = capabilities.At(until), "snoozed until "+m.screen.Moment(until, until.String())
 		}
-		return m.call(e, "snooze", said, false, r)
+		return m.do(e, said, api.Snooze.With(r))
 	}})
 }
 
@@ -288,7 +288,7 @@ func (m *model) read() tea.Cmd {
 		return nil
 	}
 	return func() tea.Msg {
-		_ = m.node.Call(m.ctx, "mark_read", api.MarkReadRequest{Numbers: []uint64{e.Number}}, nil)
+		_ = api.MarkRead.Run(m.ctx, m.node, api.MarkReadRequest{Numbers: []uint64{e.Number}})
 		return nil
 	}
 }
@@ -457,11 +457,11 @@ type tried struct {
 // tryRules tries the rules that an approval offers on the past. Where that fails nothing is said of it.
 func tryRules(m *model, form capabilities.ID) tea.Cmd {
 	return func() tea.Msg {
-		t := tried{form: form}
-		if m.node.Call(m.ctx, "try_rules", api.TryRulesRequest{FormRef: refTo(form)}, &t.trial) != nil {
+		trial, err := api.TryRules.Do(m.ctx, m.node, api.TryRulesRequest{FormRef: refTo(form)})
+		if err != nil {
 			return nil
 		}
-		return t
+		return tried{form, trial}
 	}
 }
 
@@ -511,8 +511,8 @@ func (m *model) settleAll(targets []view.Message, said string, how parley.Decisi
 		d.numbers = append(d.numbers, e.Number)
 	}
 	return func() tea.Msg {
-		var got api.DecideManyResponse
-		d.err = m.node.Call(m.ctx, "decide_many", req, &got)
+		got, err := api.DecideMany.Do(m.ctx, m.node, req)
+		d.err = err
 		outcomes := make([]*view.Outcome, len(targets))
 		for i, r := range got.Results {
 			if outcomes[i] = r.Outcome; r.Error == nil {
@@ -554,7 +554,7 @@ func saidOf(targets []view.Message, outcomes []*view.Outcome, settled string) st
 // askField asks for a field of a form, and after the last sends the answer.
 func (m *model) askField(e view.Message, n int, texts []events.FieldText) tea.Cmd {
 	if n == len(e.Fields) {
-		return m.settle(e, "answered", texts...)
+		return m.answer(e, "answered", parley.Answer{Texts: texts})
 	}
 	f := e.Fields[n]
 	label := terminal.Visible(f.Name)
@@ -620,39 +620,44 @@ func (m *model) typeKey(key tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// call makes a call to the node for a message.
-func (m *model) call(e view.Message, operation, said string, settles bool, req any) tea.Cmd {
+// do does something with a message that does not settle it.
+func (m *model) do(e view.Message, said string, act api.Act) tea.Cmd {
+	m.busy, m.called = true, m.now()
+	return func() tea.Msg {
+		err := act(m.ctx, m.node)
+		return done{numbers: []uint64{e.Number}, err: err, said: saidOf([]view.Message{e}, []*view.Outcome{nil}, said)}
+	}
+}
+
+// settle settles a form by an operation.
+func settle[Req any](m *model, e view.Message, said string, by api.Op[Req, view.Outcome], r Req) tea.Cmd {
 	m.busy, m.called = true, m.now()
 	return func() tea.Msg {
 		d := done{numbers: []uint64{e.Number}}
-		if !settles {
-			d.err = m.node.Call(m.ctx, operation, req, nil)
-			d.said = saidOf([]view.Message{e}, []*view.Outcome{nil}, said)
-			return d
-		}
-		var o view.Outcome
-		if d.err = m.node.Call(m.ctx, operation, req, &o); d.err == nil {
+		o, err := by.Do(m.ctx, m.node, r)
+		if d.err = err; err == nil {
 			d.settled, d.said = d.numbers, saidOf([]view.Message{e}, []*view.Outcome{&o}, said)
 		}
 		return d
 	}
 }
 
-// settle answers the form that was shown.
-func (m *model) settle(e view.Message, said string, texts ...events.FieldText) tea.Cmd {
-	return m.call(e, "respond_form", said, true, api.RespondFormRequest{FormRef: refTo(e.MessageID), SecondVote: e.IsSecondVote(), Answer: parley.Answer{Digest: e.Digest, Revision: e.AnswerRevision(), Texts: texts}})
+// answer answers the form that was shown.
+func (m *model) answer(e view.Message, said string, a parley.Answer) tea.Cmd {
+	a.Digest, a.Revision = e.Digest, e.AnswerRevision()
+	return settle(m, e, said, api.RespondForm, api.RespondFormRequest{FormRef: refTo(e.MessageID), SecondVote: e.IsSecondVote(), Answer: a})
 }
 
 func (m *model) end(e view.Message, reason string) tea.Cmd {
-	operation := "decline_form"
+	by := api.DeclineForm
 	if e.Type == string(events.Request) {
-		operation = "reject"
+		by = api.Reject
 	}
-	return m.call(e, operation, "declined", true, api.DeclineRequest{FormRef: refTo(e.MessageID), Revision: e.AnswerRevision(), Reason: reason, SecondVote: e.IsSecondVote()})
+	return settle(m, e, "declined", by, api.DeclineRequest{FormRef: refTo(e.MessageID), Revision: e.AnswerRevision(), Reason: reason, SecondVote: e.IsSecondVote()})
 }
 
 func (m *model) resolve(e view.Message, name string) tea.Cmd {
-	return m.call(e, "resolve", "answered", true, api.ResolveRequest{FormRef: refTo(e.MessageID), Name: name})
+	return settle(m, e, "answered", api.Resolve, api.ResolveRequest{FormRef: refTo(e.MessageID), Name: name})
 }
 
 func (m *model) reply(e view.Message, text string) tea.Cmd {
@@ -660,7 +665,7 @@ func (m *model) reply(e view.Message, text string) tea.Cmd {
 		m.state = "nothing was sent"
 		return nil
 	}
-	return m.call(e, "reply", "replied", false, api.ReplyRequest{FormRef: refTo(e.MessageID), Post: parley.Post{Text: text}})
+	return m.do(e, "replied", api.Reply.With(api.ReplyRequest{FormRef: refTo(e.MessageID), Post: parley.Post{Text: text}}))
 }
 
 func refTo(id capabilities.ID) api.FormRef { return api.RefTo(id.String()) }
