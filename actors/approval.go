@@ -188,21 +188,6 @@ func (rs Rules) Remove(ctx context.Context, agent *Agent, rule capabilities.ID) 
 	return agent.do(ctx, mailbox.RemoveRule{Rule: rule, By: rs.agent.id})
 }
 
-// KeyOf returns the idempotency key under which an agent of the node asked a form; "" if there is none, or for an agent
-// of another node.
-func (n *Node) KeyOf(ctx context.Context, asker, form capabilities.ID) (string, error) {
-	if asker.Node != n.id {
-		return "", nil
-	}
-	return query(ctx, &Agent{node: n, id: asker}, func(s *mailbox.State, _ capabilities.Time) (string, error) {
-		m, err := s.Mail.FindFormID(form)
-		if err != nil {
-			return "", err
-		}
-		return m.Form.Key, nil
-	})
-}
-
 // Decided is the result of one decision of several.
 type Decided struct {
 	Outcome view.Outcome

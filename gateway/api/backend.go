@@ -164,7 +164,6 @@ type Agent interface {
 	Beyond(ctx context.Context, version uint64) (uint64, error)
 	// Log returns the events after a version, at most so many.
 	Log(ctx context.Context, after uint64, limit int) (view.Log, error)
-	Dialects
 }
 
 // AgentWatch watches the agents that an agent sees.
@@ -229,24 +228,6 @@ type Output interface {
 	// Beyond blocks until there is output after a cursor, and returns the cursor of the last piece. If ctx ends first, it
 	// returns the given cursor.
 	Beyond(ctx context.Context, cursor uint64) (uint64, error)
-}
-
-// Dialects are the forms that an agent asks and answers by frames of older clients. A form's origin names the dialect.
-type Dialects interface {
-	// Ask asks a form. One that was asked with the same key is taken up.
-	Ask(ctx context.Context, f parley.Form) (view.Asked, error)
-	// Approve asks the agent's host to approve a call. A standing rule may decide it at once.
-	Approve(ctx context.Context, a parley.Approval) (view.Permitted, error)
-	// Answer answers a form that was put to the agent.
-	Answer(ctx context.Context, ref capabilities.FormRef, a parley.Answer) (view.Outcome, error)
-	// Cancel cancels a form that the agent sent.
-	Cancel(ctx context.Context, ref capabilities.FormRef, reason string) (view.Outcome, error)
-	// Decline declines a form that the agent received. Revision 0 stands for the present one.
-	Decline(ctx context.Context, ref capabilities.FormRef, revision uint64, reason string) (view.Outcome, error)
-	// Dismiss puts a message out of view.
-	Dismiss(ctx context.Context, ref capabilities.FormRef) error
-	// KeyOf returns the key under which an agent of this node asked a form; "" for none.
-	KeyOf(ctx context.Context, asker, form capabilities.ID) (string, error)
 }
 
 // UntilStopping returns a context that also ends when stopping does, with ErrStopping as its cause.

@@ -3,7 +3,6 @@ package backend
 import (
 	"context"
 
-	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
@@ -58,14 +57,4 @@ func (a agent) Compile(fields []events.Field) ([]events.Field, error) {
 		return nil, err
 	}
 	return schema.Fields(), nil
-}
-
-// Approve implements api.Dialects.
-func (a agent) Approve(ctx context.Context, p parley.Approval) (view.Permitted, error) {
-	return a.Agent.Approve(ctx, approvalOf(p))
-}
-
-// KeyOf implements api.Dialects.
-func (a agent) KeyOf(ctx context.Context, asker, form capabilities.ID) (string, error) {
-	return a.node.KeyOf(ctx, asker, form)
 }

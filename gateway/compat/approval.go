@@ -81,8 +81,7 @@ func approvedFrame(r *Relay, h *Head, text []byte) error {
 		return err
 	}
 	values := map[string]capabilities.Value{"decision": capabilities.String(f.Payload.decision())}
-	_, err = r.agent.Answer(r.ctx, capabilities.FormID(form.MessageID), parley.Answer{Values: values})
-	return err
+	return r.answer(form.MessageID, values)
 }
 
 // askedApproval returns the approval with an ID: its own, or the one that its asker gave it.
@@ -90,17 +89,11 @@ func (r *Relay) askedApproval(id, form string) (dialectForm, error) {
 	if f, own := r.byID(r.ctx, approvalDialect, id); own && (form == "" || form == id) {
 		return f, nil // no asker's name for another is taken for it
 	}
-	by := calling{
+	return r.asked(r.ctx, calling{
 		origin: events.Origin{Dialect: approvalDialect, ID: id}, form: form,
 		called: func(f dialectForm) bool { return r.nameOf(f.Message) == id },
 		none:   parley.Refuse(parley.NoPendingPermission, "no approval was asked for as %.80q", id),
-	}
-	f, err := r.asked(r.ctx, by)
-	if err == by.none { // approvals from before they had an origin
-		by.origin.ID = ""
-		f, err = r.asked(r.ctx, by)
-	}
-	return f, err
+	})
 }
 
 func (p ApprovedPayload) decision() string {
@@ -158,17 +151,10 @@ func ruled(m events.Origin, p view.Permitted) any {
 }
 
 // nameOf returns the asker's name for an approval. It is the form's ID if an agent of another node asked, or an edge
-// without dialects. Approvals from before origins were stored have their name in their idempotency key.
+// without dialects.
 func (r *Relay) nameOf(e view.Message) string {
-	if e.Origin != nil && e.Origin.ID != "" {
-		if e.From.Node != r.agent.ID().Node {
-			return e.MessageID.String()
-		}
-		return e.Origin.ID
+	if e.Origin == nil || e.Origin.ID == "" || e.From.Node != r.agent.ID().Node {
+		return e.MessageID.String()
 	}
-	key, err := r.agent.KeyOf(r.ctx, e.From, e.MessageID)
-	if err != nil {
-		r.monitor.Failed(r.ctx, "approval", err)
-	}
-	return cmp.Or(idOfKey(approvalDialect, key), e.MessageID.String())
+	return e.Origin.ID
 }

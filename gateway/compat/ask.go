@@ -134,8 +134,7 @@ func askedFrame(r *Relay, h *Head, text []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.agent.Answer(r.ctx, capabilities.FormID(form.MessageID), parley.Answer{Values: answerTo(form.Fields, f.Payload.Value)})
-	return err
+	return r.answer(form.MessageID, answerTo(form.Fields, f.Payload.Value))
 }
 
 // askedByID returns the received form with an ID that its asker gave it, or with its own.

@@ -55,17 +55,6 @@ func keyOf(o events.Origin) string {
 	return key
 }
 
-// idOfKey returns the asker's ID in a key of a dialect. It is "" if the key has none or was too long.
-func idOfKey(dialect, key string) string {
-	rest, ok := strings.CutPrefix(key, keyPrefix+dialect+"/")
-	if parts := strings.Split(rest, "/"); ok && len(parts) > 1 {
-		if id, err := url.PathUnescape(parts[1]); err == nil {
-			return id
-		}
-	}
-	return ""
-}
-
 // formsOf returns the agent's forms of an origin that are wanted, oldest first. It leaves out forms that are settled and
 // dismissed.
 func (r *Relay) formsOf(ctx context.Context, o events.Origin, wanted func(dialectForm) bool) ([]dialectForm, error) {

@@ -89,8 +89,7 @@ func (r *Relay) makeRoom(f QuestionFrame) error {
 			return parley.Refuse(PendingExists, "session %s has the question %s pending", f.SessionID, q.MessageID).
 				WithHint("set replacePending to ask this one in its place, or multiple to ask both")
 		}
-		_, err := r.agent.Cancel(r.ctx, capabilities.FormID(q.MessageID), "another question took its place")
-		if err != nil && !isSettled(err) {
+		if err := r.cancel(q.MessageID, "another question took its place"); err != nil {
 			return err
 		}
 	}
@@ -250,9 +249,9 @@ type QuestionCommand struct {
 }
 
 func submitFrame(r *Relay, _ *Head, text []byte) error {
-	return r.commandQuestion(text, func(ref capabilities.FormRef, f QuestionCommand) error {
-		_, err := r.agent.Answer(r.ctx, ref, parley.Answer{Values: f.Values})
-		if parley.CodeOf(err) == parley.AlreadyAnswered && r.isAnswer(ref, f.Values) {
+	return r.commandQuestion(text, func(form capabilities.ID, f QuestionCommand) error {
+		err := r.answer(form, f.Values)
+		if parley.CodeOf(err) == parley.AlreadyAnswered && r.isAnswer(form, f.Values) {
 			return nil // the client lost what came back, and submits again
 		}
 		return err
@@ -260,8 +259,8 @@ func submitFrame(r *Relay, _ *Head, text []byte) error {
 }
 
 // isAnswer reports whether the agent answered a form with these values.
-func (r *Relay) isAnswer(ref capabilities.FormRef, values map[string]capabilities.Value) bool {
-	e, err := r.agent.Message(r.ctx, ref)
+func (r *Relay) isAnswer(id capabilities.ID, values map[string]capabilities.Value) bool {
+	e, err := r.agent.Message(r.ctx, capabilities.FormID(id))
 	if err != nil || e.Outcome == nil || e.Outcome.By != r.agent.ID() {
 		return false
 	}
@@ -274,14 +273,13 @@ func (r *Relay) isAnswer(ref capabilities.FormRef, values map[string]capabilitie
 }
 
 func cancelFrame(r *Relay, _ *Head, text []byte) error {
-	return r.commandQuestion(text, func(ref capabilities.FormRef, _ QuestionCommand) error {
-		_, err := r.agent.Decline(r.ctx, ref, 0, "")
-		return err
+	return r.commandQuestion(text, func(form capabilities.ID, _ QuestionCommand) error {
+		return api.DeclineForm.Run(r.ctx, r.session, api.DeclineRequest{FormRef: refTo(form)})
 	})
 }
 
 // commandQuestion calls do for a question that the agent received.
-func (r *Relay) commandQuestion(text []byte, do func(capabilities.FormRef, QuestionCommand) error) error {
+func (r *Relay) commandQuestion(text []byte, do func(capabilities.ID, QuestionCommand) error) error {
 	var f QuestionCommand
 	if err := api.Decode(text, &f); err != nil {
 		return err
@@ -301,7 +299,7 @@ func (r *Relay) commandQuestion(text []byte, do func(capabilities.FormRef, Quest
 	if q.Asked.Session != f.SessionID {
 		return parley.Refuse(SessionMismatch, "question %s is not of session %.80q", f.QuestionID, f.SessionID)
 	}
-	err = do(ref, f)
+	err = do(e.MessageID, f)
 	switch parley.CodeOf(err) {
 	case parley.AlreadyDeclined, parley.AlreadyExpired: // this dialect does not tell them apart
 		return parley.Refuse(parley.AlreadyCancelled, "%s", parley.AsError(err).Message)

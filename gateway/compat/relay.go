@@ -16,8 +16,9 @@ import (
 
 const maxRuns = 1024 // that one session watches
 
-// Session is the connection of a client that speaks dialects.
+// Session is the connection of a client that speaks dialects. Operations are those of its agent.
 type Session interface {
+	api.Client
 	// Agent returns the agent that the client acts for.
 	Agent() api.Agent
 	// Context returns the context of the client's calls. It does not end when the client goes away: a call may have taken
@@ -147,7 +148,7 @@ func (r *Relay) ask(o events.Origin, ask parley.Form) error {
 	ask.To, ask.Key, ask.Origin = capabilities.NameHost, keyOf(o), &o
 	r.mu.Lock() // or see could get the outcome before expect
 	defer r.mu.Unlock()
-	asked, err := r.agent.Ask(r.ctx, ask)
+	asked, err := api.Form.Do(r.ctx, r.session, api.FormRequest{Form: ask})
 	if err != nil {
 		return err
 	}
@@ -159,7 +160,7 @@ func (r *Relay) ask(o events.Origin, ask parley.Form) error {
 func (r *Relay) approve(o events.Origin, asks ApprovalPayload) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p, err := r.agent.Approve(r.ctx, parley.Approval{
+	p, err := api.Approve.Do(r.ctx, r.session, api.ApproveRequest{Approval: parley.Approval{
 		Tool:   asks.Tool,
 		Input:  asks.Input,
 		Folder: asks.Folder,
@@ -167,7 +168,7 @@ func (r *Relay) approve(o events.Origin, asks ApprovalPayload) error {
 		Part:   asks.Part,
 		Key:    keyOf(o),
 		Origin: &o,
-	})
+	}})
 	switch {
 	case err != nil:
 		return err
@@ -178,6 +179,27 @@ func (r *Relay) approve(o events.Origin, asks ApprovalPayload) error {
 	}
 	return nil
 }
+
+// answer answers a form.
+func (r *Relay) answer(form capabilities.ID, values map[string]capabilities.Value) error {
+	return api.RespondForm.Run(r.ctx, r.session, api.RespondFormRequest{FormRef: refTo(form), Answer: parley.Answer{Values: values}})
+}
+
+// cancel cancels a form that the agent asked, unless it has ended.
+func (r *Relay) cancel(form capabilities.ID, reason string) error {
+	err := api.CancelForm.Run(r.ctx, r.session, api.EndRequest{FormRef: refTo(form), Reason: reason})
+	if isSettled(err) {
+		return nil
+	}
+	return err
+}
+
+// dismiss puts a form out of view.
+func (r *Relay) dismiss(form capabilities.ID) error {
+	return api.Dismiss.Run(r.ctx, r.session, api.MessageRequest{FormRef: refTo(form)})
+}
+
+func refTo(form capabilities.ID) api.FormRef { return api.RefTo(form.String()) }
 
 // expect records that the client waits for the outcome of a form. If there is one, it sends the outcome at once.
 func (r *Relay) expect(m events.Origin, asked view.Asked) {

@@ -105,13 +105,12 @@ func requestInputFrame(r *Relay, _ *Head, text []byte) error {
 
 // moveOn ends the earlier request of a run's agent, which waits for one input at a time.
 func (r *Relay) moveOn(old dialectForm) error {
-	which := capabilities.FormID(old.MessageID)
 	if old.Outcome == nil {
-		if _, err := r.agent.Cancel(r.ctx, which, "the agent asked something else"); err != nil && !isSettled(err) {
+		if err := r.cancel(old.MessageID, "the agent asked something else"); err != nil {
 			return err
 		}
 	}
-	return r.agent.Dismiss(r.ctx, which)
+	return r.dismiss(old.MessageID)
 }
 
 // inputReceivedFrame acknowledges an input, which is not sent again. It dismisses the asker's copy of the form.
@@ -122,7 +121,7 @@ func inputReceivedFrame(r *Relay, _ *Head, text []byte) error {
 	}
 	answered, err := r.formsOf(r.ctx, f.origin(), func(a dialectForm) bool { return a.Sent && !a.Dismissed && a.Outcome != nil })
 	for _, a := range answered {
-		if err := r.agent.Dismiss(r.ctx, capabilities.FormID(a.MessageID)); err != nil {
+		if err := r.dismiss(a.MessageID); err != nil {
 			return err
 		}
 	}
@@ -145,8 +144,7 @@ func userInputFrame(r *Relay, _ *Head, text []byte) error {
 	if err != nil {
 		return err
 	}
-	values := map[string]capabilities.Value{inputField: capabilities.String(*f.Text)}
-	_, err = r.agent.Answer(r.ctx, capabilities.FormID(form.MessageID), parley.Answer{Values: values})
+	err = r.answer(form.MessageID, map[string]capabilities.Value{inputField: capabilities.String(*f.Text)})
 	if isSettled(err) {
 		return none
 	}

@@ -41,7 +41,7 @@ const maxSubscriptions = 64 // of one connection
 func newText(s *session, p api.Principal, agent api.Agent) *text {
 	x := &text{session: s, load: api.NewLoad(MaxCalls, MaxWaits, maxLoaded), open: map[string]uint64{}}
 	may := func(s api.Scope) bool { return p.May(api.Operation{Scope: s}) == nil }
-	x.relay = compat.NewRelay(clientOf{x, p, agent}, compat.Options{
+	x.relay = compat.NewRelay(clientOf{api.Within{Caller: s.server.backend, Principal: p}, x, agent}, compat.Options{
 		Asks: may(api.ScopeRead) && may(api.ScopeAsk), Answers: may(api.ScopeRead) && may(api.ScopeAnswer),
 		Locks: s.server.locks, Monitor: s.server.monitor,
 	})
@@ -61,9 +61,9 @@ func (x *text) start() {
 
 // clientOf is the client of a session, as dialects see it.
 type clientOf struct {
-	x         *text
-	principal api.Principal
-	agent     api.Agent
+	api.Within
+	x     *text
+	agent api.Agent
 }
 
 // Agent implements compat.Session.
@@ -73,7 +73,7 @@ func (k clientOf) Agent() api.Agent { return k.agent }
 func (k clientOf) Context() context.Context { return k.x.calls }
 
 // Check implements compat.Session.
-func (k clientOf) Check() error { return k.x.server.backend.Check(k.x.calls, k.principal) }
+func (k clientOf) Check() error { return k.x.server.backend.Check(k.x.calls, k.Principal) }
 
 // Tell implements compat.Session. It waits for a client that has much unread.
 func (k clientOf) Tell(frame any) {
