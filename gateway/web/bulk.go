@@ -51,9 +51,9 @@ func (p *page) move(button string, m *picks) error {
 	r := api.MoveMessagesRequest{Acting: m.as, Do: button}
 	until, snoozes := snoozeOf(button)
 	switch {
-	case snoozes:
+	case snoozes, button == "wake": // which has no time
 		r.Do, r.Until = "snooze", until
-	case button != "dismiss" && button != "restore" && button != "wake": // it needs more than a message
+	case button != "dismiss" && button != "restore": // it needs more than a message
 		return errNoButton(button)
 	}
 	for _, id := range m.ids {
