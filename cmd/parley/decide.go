@@ -20,7 +20,6 @@ import (
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway/api"
-	"parley/gateway/client"
 	"parley/mailbox"
 )
 
@@ -400,7 +399,7 @@ func settleApprovals(ctx context.Context, env *environment, which []permission, 
 		return errors.Join(failed...)
 	}
 	for some := range slices.Chunk(which, api.MaxDecisions) {
-		req := api.DecideManyRequest{Acting: env.acting(), Key: string(client.NewKey())}
+		req := api.DecideManyRequest{Acting: env.acting()}
 		for _, w := range some {
 			d, err := how.decisionFor(w)
 			if err != nil {

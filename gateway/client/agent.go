@@ -150,9 +150,6 @@ type Prompted struct {
 // may run, and with the reason when a program cannot run. The result has the Agent with an error too, if the agent was
 // found.
 func (c *Client) Prompt(ctx context.Context, p Prompt) (Prompted, error) {
-	if p.MessageID == "" {
-		p.MessageID = NewKey()
-	}
 	got, err := get[api.SendAgentMessageResponse](ctx, c, "send_agent_message", p)
 	agent := idOf(got.AgentID)
 	switch {

@@ -42,9 +42,6 @@ type Decision struct {
 
 // Approve asks once whether a tool may be called. It returns when the approval is accepted, decided or Unattended.
 func (c *Client) Approve(ctx context.Context, a Approval) (*Permission, error) {
-	if a.Key == "" {
-		a.Key = NewKey()
-	}
 	var got view.Permitted
 	outcome, err := c.ask(ctx, "approve", a, &got)
 	if err != nil {

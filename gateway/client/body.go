@@ -11,8 +11,9 @@ import (
 	"parley/internal/pack"
 )
 
-// request encodes a request as the body of a frame, for the client's agent unless it names another.
-func (c *Client) request(in any) ([]byte, error) {
+// request encodes the request of an operation as the body of a frame, for the client's agent unless it names another. What can be
+// asked for or sent once under a key gets one, unless it has one, so that a call whose response was lost can be made again.
+func (c *Client) request(operation string, in any) ([]byte, error) {
 	b, err := make([]byte, 0, 512), error(nil)
 	switch in := in.(type) {
 	case nil:
@@ -27,16 +28,25 @@ func (c *Client) request(in any) ([]byte, error) {
 	}
 	r := mux.NewReader(b)
 	if r.IsMap() {
-		named := c.options.As == ""
+		key := keyOf[operation]
+		named, keyed := c.options.As == "", key == ""
 		n := r.Map()
 		pairs := r.Rest()
 		for range n {
-			named = string(r.Text()) == "as" || named
+			name := string(r.Text())
+			named, keyed = named || name == "as", keyed || name == key
 			r.Raw()
 		}
+		var more []byte
 		if !named {
-			whole := pack.AppendMap(make([]byte, 0, len(b)+len(c.options.As)+16), n+1)
-			b = append(pack.AppendString(pack.AppendString(whole, "as"), c.options.As), pairs...)
+			more, n = pack.AppendString(pack.AppendString(more, "as"), c.options.As), n+1
+		}
+		if !keyed {
+			more, n = pack.AppendString(pack.AppendString(more, key), NewKey()), n+1
+		}
+		if more != nil {
+			whole := pack.AppendMap(make([]byte, 0, len(b)+len(more)+8), n)
+			b = append(append(whole, more...), pairs...)
 		}
 	}
 	switch {

@@ -25,7 +25,7 @@ func BenchmarkCycle(b *testing.B) {
 		do   func() error
 	}{
 		{"form", func() error {
-			body, err := c.request(f)
+			body, err := c.request("form", f)
 			if err == nil {
 				err = mux.Read(body, new(api.FormRequest))
 			}
@@ -39,7 +39,7 @@ func BenchmarkCycle(b *testing.B) {
 			return err
 		}},
 		{"answer", func() error {
-			body, err := c.request(api.RespondFormRequest{FormRef: refTo(ID(id.String())), Answer: parley.Answer{Values: values}})
+			body, err := c.request("respond_form", api.RespondFormRequest{FormRef: refTo(ID(id.String())), Answer: parley.Answer{Values: values}})
 			if err == nil {
 				err = mux.Read(body, new(api.RespondFormRequest))
 			}

@@ -20,7 +20,7 @@ import (
 func sameRequest(t *testing.T, as string, in any) {
 	t.Helper()
 	c := &Client{options: Options{As: as}}
-	body, err := c.request(in)
+	body, err := c.request("", in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestARequestIsSentAsItsJSON(t *testing.T) {
 		Form{Fields: []Field{{Default: capabilities.Float(math.NaN())}}}, Form{Fields: []Field{{Pattern: json.RawMessage("{")}}},
 		api.RespondFormRequest{Answer: parley.Answer{Values: map[string]capabilities.Value{"deep": deep}}}, strings.Repeat("x", MaxBody+1),
 	} {
-		if _, err := c.request(in); err == nil {
+		if _, err := c.request("", in); err == nil {
 			t.Errorf("%.200v is sent", in)
 		}
 	}

@@ -118,15 +118,15 @@ func (c *Client) Close() { c.transport.close() }
 func (c *Client) saw() { c.seen.Store(time.Now().UnixNano()) }
 
 // Call performs any of the node's operations, which /openapi.json describes. It sends the members of the JSON of in, and decodes the
-// response into out. Either may be nil. A *json.RawMessage takes the response unchanged. After a lost connection Call repeats requests
-// that have a key or only read.
+// response into out. Either may be nil. A *json.RawMessage takes the response unchanged. After a lost connection Call repeats what
+// only reads, and what has an idempotency key. Requests that take one and have none get one, but those of invoke.
 func (c *Client) Call(ctx context.Context, operation string, in, out any) error {
 	return c.callUntil(ctx, time.Time{}, operation, in, out)
 }
 
 // callUntil is Call that does not repeat after a time, unless that is zero.
 func (c *Client) callUntil(ctx context.Context, until time.Time, operation string, in, out any) error {
-	b, err := c.request(in)
+	b, err := c.request(operation, in)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func (f *followingMessages) read(ctx context.Context) error {
 
 // open begins to follow on a connection. It returns nil if calls go by HTTP.
 func (f *followingMessages) open(ctx context.Context) (*stream, error) {
-	b, err := f.client.request(struct {
+	b, err := f.client.request("", struct {
 		View
 		Cursor Cursor `json:"cursor"`
 	}{f.view, f.at.cursor()})

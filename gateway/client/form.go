@@ -55,9 +55,6 @@ func (c *Client) asked(v view.Asked, outcome *pending) *Asked {
 
 // Ask sends a form, once, and returns when it is accepted. The recipient may answer at any time from then on.
 func (c *Client) Ask(ctx context.Context, f Form) (*Asked, error) {
-	if f.Key == "" {
-		f.Key = NewKey()
-	}
 	if f.Fields == nil {
 		f.Fields = []Field{} // which is refused as what it is
 	}
@@ -72,7 +69,7 @@ func (c *Client) Ask(ctx context.Context, f Form) (*Asked, error) {
 // ask asks by an operation, with a request that has a key, and decodes the response into out. The outcome of what is open
 // comes to what it returns, unless that is nil.
 func (c *Client) ask(ctx context.Context, operation string, in, out any) (outcome *pending, err error) {
-	b, err := c.request(in)
+	b, err := c.request(operation, in)
 	if err != nil {
 		return nil, err
 	}
@@ -88,9 +85,6 @@ func (c *Client) ask(ctx context.Context, operation string, in, out any) (outcom
 
 // Request asks for a capability, once.
 func (c *Client) Request(ctx context.Context, r Request) (*Asked, error) {
-	if r.Key == "" {
-		r.Key = NewKey()
-	}
 	var got view.Asked
 	outcome, err := c.ask(ctx, "request", r, &got)
 	if err != nil {

@@ -17,15 +17,18 @@ func repeats(operation string, body []byte) bool {
 	if looks(operation) {
 		return true
 	}
+	if keyOf[operation] == "" && operation != string(api.Invoke) { // which gets no key by itself: a use with one is kept for who comes back
+		return false
+	}
 	var keyed struct {
 		Key       string `json:"key"`
 		MessageID string `json:"messageId"`
 	}
-	switch operation {
-	case "form", "request", "approve", "send", "reply", "post", "decide_many", "invoke":
-		return mux.Read(body, &keyed) == nil && keyed.Key != ""
-	case "send_agent_message":
-		return mux.Read(body, &keyed) == nil && keyed.MessageID != ""
-	}
-	return false
+	return mux.Read(body, &keyed) == nil && keyed.Key+keyed.MessageID != ""
+}
+
+// keyOf are the members with the idempotency keys of requests.
+var keyOf = map[string]string{
+	string(api.Form): "key", string(api.RequestCapability): "key", string(api.Approve): "key", string(api.Send): "key", string(api.Reply): "key",
+	string(api.Post): "key", string(api.DecideMany): "key", string(api.SendAgentMessage): "messageId",
 }

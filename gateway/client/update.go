@@ -55,7 +55,7 @@ type followingAgents struct {
 
 // run follows over one connection until that is lost or refused, or the caller wants no more.
 func (f *followingAgents) run(ctx context.Context, a *again) error {
-	b, err := f.client.request(f.of)
+	b, err := f.client.request("", f.of)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,6 @@ import (
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway/api"
-	"parley/gateway/client"
 	"parley/mailbox"
 	"parley/mailbox/form"
 )
@@ -500,7 +499,7 @@ func (m *model) always(targets []view.Message, number string) tea.Cmd {
 func (m *model) settleAll(targets []view.Message, said string, how parley.Decision) tea.Cmd {
 	m.busy, m.called = true, m.now()
 	targets = targets[:min(len(targets), api.MaxDecisions)]
-	req := api.DecideManyRequest{Key: string(client.NewKey()), SecondVote: targets[0].IsSecondVote()}
+	req := api.DecideManyRequest{SecondVote: targets[0].IsSecondVote()}
 	d := done{}
 	for i, e := range targets {
 		how.Form, how.Digest = e.MessageID, e.Digest

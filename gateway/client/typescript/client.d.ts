@@ -49,7 +49,7 @@ export class Client {
         as?: string;
     } & Ending): Promise<Client>;
     /**
-     * Performs any of the node's operations. What is made again after a lost connection is what has a key, or only looks.
+     * Performs any of the node's operations. What only looks is made again after a lost connection, and what is sent or asked once by its key, which it is given.
      *
      * @template {keyof Operations} N
      * @param {N} operation

@@ -2,7 +2,7 @@ import { ParleyError } from "./error.js";
 import { follow } from "./follow.js";
 import { Asked, Permission, awaitEnd, turnTime } from "./asked.js";
 import { followAgents, readOutput } from "./agents.js";
-import { Wire, newKey } from "./wire.js";
+import { Wire } from "./wire.js";
 
 export { ParleyError, Asked, Permission };
 
@@ -74,7 +74,7 @@ export class Client {
   }
 
   /**
-   * Performs any of the node's operations. What is made again after a lost connection is what has a key, or only looks.
+   * Performs any of the node's operations. What only looks is made again after a lost connection, and what is sent or asked once by its key, which it is given.
    *
    * @template {keyof Operations} N
    * @param {N} operation
@@ -93,7 +93,7 @@ export class Client {
    * @param {Ending} [ending]
    */
   async ask(form, ending) {
-    const { asked, coming } = await this.#wire.ask("form", { ...form, key: form.key ?? newKey() }, ending?.signal);
+    const { asked, coming } = await this.#wire.ask("form", form, ending?.signal);
     return new Asked(this.#wire, asked, coming);
   }
 
@@ -104,7 +104,7 @@ export class Client {
    * @param {Ending} [ending]
    */
   async request(request, ending) {
-    const { asked, coming } = await this.#wire.ask("request", { ...request, key: request.key ?? newKey() }, ending?.signal);
+    const { asked, coming } = await this.#wire.ask("request", request, ending?.signal);
     return new Asked(this.#wire, asked, coming);
   }
 
@@ -115,7 +115,7 @@ export class Client {
    * @param {Ending} [ending]
    */
   async approve(approval, ending) {
-    const { asked, coming } = await this.#wire.ask("approve", { ...approval, key: approval.key ?? newKey() }, ending?.signal);
+    const { asked, coming } = await this.#wire.ask("approve", approval, ending?.signal);
     return new Permission(this.#wire, asked, coming);
   }
 
@@ -173,7 +173,7 @@ export class Client {
    * @param {Ending} [ending]
    */
   async decide(decisions, ending) {
-    const { results } = await this.call("decide_many", { decisions, key: newKey() }, ending);
+    const { results } = await this.call("decide_many", { decisions }, ending);
     return results;
   }
 
@@ -837,7 +837,7 @@ export class Client {
    * @param {{messageId?: string} & Ending} [how] the same messageId is the same message
    * @returns {Promise<{agentId: string, message: string, queued: boolean}>}
    */
-  async prompt(agentId, text, { messageId = newKey(), signal } = {}) {
+  async prompt(agentId, text, { messageId, signal } = {}) {
     const got = await this.call("send_agent_message", { agentId, text, messageId }, signal && { signal });
     refuse(got.error);
     if (!got.accepted) throw new ParleyError("NOT_PERMITTED", `agent ${got.agentId} did not accept the message`);

@@ -4,8 +4,6 @@
  * @returns {Promise<void>}
  */
 export function rest(ms: number, signal?: AbortSignal): Promise<void>;
-/** Makes an idempotency key that is like no other: a ULID. */
-export function newKey(): string;
 /** The way to a node for one agent. */
 export class Wire {
     /**

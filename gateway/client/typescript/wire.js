@@ -125,7 +125,7 @@ export class Wire {
    */
   async *#items(link, kind, request, signal) {
     try {
-      for await (const item of link.follow(kind, this.options.token, stringify(this.#named(request)), signal)) {
+      for await (const item of link.follow(kind, this.options.token, stringify(this.#named("", request)), signal)) {
         this.saw();
         yield item;
       }
@@ -144,7 +144,7 @@ export class Wire {
    * @param {AbortSignal} [signal]
    */
   async #perform(operation, request, waits, overLink, signal) {
-    const body = stringify(this.#named(request));
+    const body = stringify(this.#named(operation, request));
     const fits = 3 * body.length <= maxBody || new TextEncoder().encode(body).length <= maxBody;
     for (let pause = firstPause, losses = 0; ; pause = Math.min(2 * pause, lastPause)) {
       const link = fits && losses < maxLosses ? await this.connection.open(this.options.token, waits, signal) : undefined;
@@ -162,15 +162,22 @@ export class Wire {
         }
         if (link === undefined) this.connection.lost();
         else losses++;
-        this.#check(e, operation, repeats(operation, request));
+        this.#check(e, operation, looks.has(operation) || keyOf.has(operation));
       }
       await rest(pause / 2 + (Math.random() * pause) / 2, signal); // so that not all come at once
     }
   }
 
-  /** @param {Record<string, unknown>} request */
-  #named(request) {
-    return this.options.as === undefined ? request : { as: this.options.as, ...request };
+  /**
+   * Returns a request with the agent that it is for, and with an idempotency key if it takes one, so that it can be repeated.
+   *
+   * @param {string} operation
+   * @param {Record<string, unknown>} request
+   */
+  #named(operation, request) {
+    const named = this.options.as === undefined ? request : { as: this.options.as, ...request };
+    const key = keyOf.get(operation);
+    return key === undefined ? named : { ...named, [key]: named[key] || newKey() };
   }
 
   /**
@@ -243,27 +250,11 @@ export class Wire {
   }
 }
 
-/**
- * Whether to make a call twice is to make it once.
- *
- * @param {string} operation
- * @param {Record<string, unknown>} request
- */
-function repeats(operation, request) {
-  switch (operation) {
-    case "form":
-    case "request":
-    case "approve":
-    case "send":
-    case "reply":
-    case "post":
-    case "decide_many":
-      return Boolean(request.key);
-    case "send_agent_message":
-      return Boolean(request.messageId);
-  }
-  return looks.has(operation);
-}
+/** The members with the idempotency keys of requests. */
+const keyOf = new Map([
+  ...["form", "request", "approve", "send", "reply", "post", "decide_many"].map((operation) => /** @type {const} */ ([operation, "key"])),
+  ["send_agent_message", "messageId"],
+]);
 
 /**
  * @param {number} ms
@@ -289,7 +280,7 @@ export function rest(ms, signal) {
 const letters = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /** Makes an idempotency key that is like no other: a ULID. */
-export function newKey() {
+function newKey() {
   let key = "";
   for (let time = Date.now(), i = 0; i < 10; i++, time = Math.floor(time / 32)) key = letters.charAt(time % 32) + key;
   for (const byte of crypto.getRandomValues(new Uint8Array(16))) key += letters.charAt(byte % 32);

@@ -18,7 +18,7 @@ from .aio_wire import AsyncWire, Connection
 from .errors import Lost, ParleyError
 from .follow import Batch, Position, next_batch, parse
 from .link import Coming
-from .requests import Shown, Steps, Texts, When, Which, about, list_of, new_key, shown
+from .requests import Shown, Steps, Texts, When, Which, about, list_of, shown
 from .types import Agent, AgentUpdate, Attention, Decision, Field, File, Item, Lease, Message, Outcome, OutputPiece, Team, Topic, TopicPost
 from .wire import TURN, Presence
 
@@ -80,7 +80,7 @@ class AsyncClient:
         return await AsyncClient(self._wire.beside(token, as_)).open()
 
     async def call(self, operation: str, request: Optional[Mapping[str, Any]] = None) -> Any:
-        """Performs any of the node's operations. What has a key, or only looks, is made again after a lost connection."""
+        """Performs any of the node's operations. What only looks, or has a key, which it is given, is made again after a loss."""
         return await self._wire.call(operation, request or {})
 
     # What the agent asks.
@@ -193,7 +193,7 @@ class AsyncClient:
 
     async def decide(self, decisions: Sequence[Mapping[str, Any]]) -> List[Dict[str, Any]]:
         """Decides on approvals, each by its form, the digest of the call that was shown, and the decision."""
-        got = await self.call("decide_many", {"decisions": list(decisions), "key": new_key()})
+        got = await self.call("decide_many", {"decisions": list(decisions)})
         results: List[Dict[str, Any]] = got["results"]
         return results
 
@@ -396,7 +396,7 @@ class AsyncClient:
 
     async def prompt(self, agent: str, text: str, *, message_id: Optional[str] = None) -> Dict[str, Any]:
         """Sends a message to an agent at work, once, and returns when it is accepted."""
-        prompt = {"agentId": agent, "text": text, "messageId": message_id or new_key()}
+        prompt = {"agentId": agent, "text": text, "messageId": message_id}
         got: Dict[str, Any] = await self.call("send_agent_message", prompt)
         requests.refuse(got)
         return got

@@ -159,6 +159,7 @@ class AsyncWire:
     async def _perform(
         self, operation: str, request: Mapping[str, Any], over_link: Callable[[Link, bytes], Awaitable[Any]]
     ) -> Any:
+        request = requests.with_key(operation, request)
         body = body_of(operation, self._named(request))
         wait = float(request.get("waitMs") or request.get("timeoutMs") or 0) / 1000
         pause, losses = FIRST_PAUSE, 0

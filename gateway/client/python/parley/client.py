@@ -60,7 +60,7 @@ class Client:
         self._background.close()
 
     def call(self, operation: str, request: Optional[Mapping[str, Any]] = None, *, timeout: Optional[float] = None) -> Any:
-        """Performs any of the node's operations. What has a key, or only looks, is made again after a lost connection."""
+        """Performs any of the node's operations. What only looks, or has a key, which it is given, is made again after a loss."""
         return self._background.run(self._client.call(operation, request), timeout)
 
     # What the agent asks.

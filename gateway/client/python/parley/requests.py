@@ -26,18 +26,23 @@ Steps = Sequence[Tuple[str, str]]
 When = Union[datetime, str, None]
 """A time, as a datetime or as text."""
 
-KEYED = frozenset({"form", "request", "approve", "send", "reply", "post", "decide_many"})
+_KEYS = {
+    **dict.fromkeys(("form", "request", "approve", "send", "reply", "post", "decide_many"), "key"),
+    "send_agent_message": "messageId",
+}
 
 _LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
 def repeats(operation: str, request: Mapping[str, Any]) -> bool:
     """Reports whether to make a call twice is to make it once."""
-    if operation in KEYED:
-        return bool(request.get("key"))
-    if operation == "send_agent_message":
-        return bool(request.get("messageId"))
-    return operation in LOOKS
+    return operation in LOOKS or bool(request.get(_KEYS.get(operation, "")))
+
+
+def with_key(operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns a request with an idempotency key, if it takes one."""
+    member = _KEYS.get(operation)
+    return request if member is None or request.get(member) else {**request, member: new_key()}
 
 
 def new_key() -> str:
@@ -90,7 +95,7 @@ def form(
     escalate: Steps,
 ) -> Dict[str, Any]:
     """Returns the request that asks a form."""
-    made: Dict[str, Any] = {"recipient": recipient, "description": description, "fields": list(fields), "key": key or new_key()}
+    made: Dict[str, Any] = {"recipient": recipient, "description": description, "fields": list(fields), "key": key}
     made.update({k: v for k, v in {"title": title, "name": name, "deadline": time_of(deadline), "noSelf": no_self}.items() if v})
     return {**made, **route(need, veto, remind, escalate)}
 
@@ -104,7 +109,7 @@ def route(need: int, veto: bool, remind: Sequence[str], escalate: Steps) -> Dict
 
 def reference(recipient: str, text: str, *, name: str, key: Optional[str]) -> Dict[str, Any]:
     """Returns the request that asks for a reference."""
-    return {"recipient": recipient, "text": text, "key": key or new_key(), **({"name": name} if name else {})}
+    return {"recipient": recipient, "text": text, "key": key, **({"name": name} if name else {})}
 
 
 def approval(
@@ -123,7 +128,7 @@ def approval(
     escalate: Steps,
 ) -> Dict[str, Any]:
     """Returns the request that asks for permission for a call."""
-    made: Dict[str, Any] = {"tool": tool, "input": input, "key": key or new_key()}
+    made: Dict[str, Any] = {"tool": tool, "input": input, "key": key}
     more = {"recipient": recipient, "folder": folder, "deadline": time_of(deadline), "attended": attended, "editable": editable}
     return {**made, **{k: v for k, v in more.items() if v}, **route(need, veto, remind, escalate)}
 

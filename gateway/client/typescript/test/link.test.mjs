@@ -74,14 +74,14 @@ test("what has no key is not called again", async () => {
   let calls = 0;
   const Socket = sockets((socket, { kind, operation }) => {
     if (kind !== 0) return;
-    assert.equal(operation, "send");
+    assert.equal(operation, "decline_form");
     calls++;
     socket.break();
   });
   const client = await connect({ url, token: "T", fetch: isThere, WebSocket: Socket });
   const asking = client.ask(form, { signal: AbortSignal.timeout(200) });
   await pause(20);
-  await assert.rejects(client.send("HOST", "x"), refused("NOT_RUNNING"));
+  await assert.rejects(client.decline(1), refused("NOT_RUNNING"));
   assert.equal(calls, 1);
   await assert.rejects(asking, { name: "TimeoutError" });
 });
