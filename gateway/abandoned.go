@@ -3,39 +3,74 @@ package gateway
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/events"
+	"parley/gateway/api"
 )
 
 // heldDialect is the dialect of forms that were asked and are held on one connection. It is in the log, so that a node which starts
-// knows which forms a process waited for: the process may have gone with the node before.
+// knows which forms processes waited for: a process may have gone with the node before. The session is that of the hold. Of a call without
+// an ID of its own, the ID says which call it is, and of which part.
 const heldDialect = "held"
+
+// originOf returns the origin of a form that is asked with a hold.
+func originOf(h api.Hold) *events.Origin {
+	o := &events.Origin{Dialect: heldDialect, Session: h.Session}
+	if h.Use == "" && h.Call != "" {
+		o.ID = h.Call + " " + h.Part
+	}
+	return o
+}
+
+// wasHeld reports whether a form was asked with a hold by whose mailbox it is in.
+func wasHeld(m view.Message) bool {
+	return m.Sent && m.Origin != nil && m.Origin.Dialect == heldDialect
+}
 
 // takeUpTime is how long a form of before the node's start waits to be held again. A process that lives tries several times a second,
 // and gives up after half of it.
 const takeUpTime = 30 * time.Second
 
 // noHolder is why such a form ends.
-const noHolder = "nobody waits for the answer any more"
+const noHolder = "what waited for the answer has not come back since the node was started"
 
 // run withdraws forms that no process holds until ctx ends: those of before the start that are not taken up in time, and those that
 // could not be withdrawn when their processes went.
 func (h *holds) run(ctx context.Context) {
 	guests := h.server.coders.guests()
-	for {
-		guests = slices.DeleteFunc(guests, func(guest capabilities.ID) bool { return !passes(h.find(ctx, guest)) })
-		if !rests(ctx, takeUpTime) {
-			return
-		}
+	left := h.findAll(ctx, guests)
+	close(h.found)
+	elsewhere, err := h.server.coding.Addresses(ctx)
+	if err != nil {
+		h.server.monitor.Failed(ctx, "hold", err)
+	}
+	elsewhere = slices.DeleteFunc(elsewhere, func(id capabilities.ID) bool { return slices.Contains(guests, id) })
+	for _, address := range elsewhere { // whose coding agents were on a machine that had the node before
+		h.server.coding.Open(address)
+	}
+	for left = append(left, h.findAll(ctx, elsewhere)...); rests(ctx, takeUpTime); left = h.findAll(ctx, left) {
 		h.settle(ctx)
 	}
 }
 
-// find notes the forms that processes of a coding agent's guest held before the node's start, or hold now.
+// findAll is find for each of some guests. It returns those for which it has to be tried again.
+func (h *holds) findAll(ctx context.Context, guests []capabilities.ID) (left []capabilities.ID) {
+	for _, guest := range guests {
+		if passes(h.find(ctx, guest)) {
+			left = append(left, guest)
+		}
+	}
+	return left
+}
+
+// find notes the forms that processes of a coding agent's guest held before the node's start, or hold now. Calls of its living sessions that
+// were allowed, and of which no end was reported, count as they did.
 func (h *holds) find(ctx context.Context, guest capabilities.ID) error {
 	agent := actors.AgentOf(h.server.node, guest)
 	for m, err := range agent.Mail().All(ctx, view.MessageFilter{All: true, Open: true}) {
@@ -43,11 +78,35 @@ func (h *holds) find(ctx context.Context, guest capabilities.ID) error {
 			h.server.monitor.Failed(ctx, "hold", err)
 			return err
 		}
-		if m.Sent && m.Origin != nil && m.Origin.Dialect == heldDialect {
+		if wasHeld(m) {
 			h.abandon(m.MessageID, func(ctx context.Context) error {
 				_, err := agent.Cancel(ctx, capabilities.FormID(m.MessageID), noHolder)
 				return err
 			})
+		}
+	}
+	name, err := h.server.backend.NameOf(ctx, guest)
+	if err != nil { // the host holds it no more: nobody acts for it by name
+		return nil //nolint:nilerr // as said
+	}
+	for session, coder := range h.server.coding.Processes(guest) {
+		asked, err := agent.Mail().FormsOf(ctx, events.Origin{Dialect: heldDialect, Session: session})
+		if err != nil {
+			h.server.monitor.Failed(ctx, "hold", err)
+			return err
+		}
+		for _, m := range asked.Messages {
+			call, part, counts := strings.Cut(m.Origin.ID, " ")
+			if !wasHeld(m) || m.Dismissed || !counts || m.Outcome == nil || !m.Outcome.Allowed {
+				continue
+			}
+			hold := api.Hold{Acting: api.Acting{As: name}, Form: m.MessageID, Session: session, Part: part, Call: call}
+			h.mu.Lock()
+			isIt := func(one *held) bool { return one.Form == hold.Form }
+			if !slices.ContainsFunc(h.gone[name], isIt) && !slices.ContainsFunc(h.open, isIt) {
+				h.keep(&held{Hold: hold, coder: coder})
+			}
+			h.mu.Unlock()
 		}
 	}
 	return nil

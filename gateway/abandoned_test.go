@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -113,5 +114,92 @@ func TestWhatCannotBeWithdrawnIsTriedAgain(t *testing.T) {
 	h.settle(t.Context())
 	if tries[parley.Timeout] != 2 || tries[parley.AlreadyAnswered] != 1 {
 		t.Errorf("tried %v", tries)
+	}
+}
+
+// TestEqualCallsAreCountedOverAStart allows one of two equal calls without IDs, and stops the node before the end of that is reported. Its
+// report does not end the other, which waits for its own. Both are counted once.
+func TestEqualCallsAreCountedOverAStart(t *testing.T) {
+	t.Parallel()
+	h := openTestServer(t)
+	done, err := register(t, h.server, api.Register{Program: "claude-code", Title: "Claude Code", Folder: "/home/a/app", Session: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold := api.Hold{Acting: api.Acting{As: done.Name}, Session: "s", Call: "1", Part: "a part"}
+	guest := func() *actors.Agent {
+		agent, err := h.node.ActAs(t.Context(), done.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return agent
+	}
+	open := func() (forms []capabilities.ID) {
+		for m, err := range guest().Mail().All(t.Context(), view.MessageFilter{All: true, Open: true}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			forms = append(forms, m.MessageID)
+		}
+		return forms
+	}
+	post := func(path string, body any) (ended chan struct{}) {
+		text, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := h.server
+		ended = make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		t.Cleanup(func() { cancel(); <-ended })
+		go func() { // ends with ctx or the node
+			defer close(ended)
+			server.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodPost, path, strings.NewReader(string(text))))
+		}()
+		return ended
+	}
+	end := func() {
+		text, err := json.Marshal(hold)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		h.server.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodDelete, api.HoldPath, strings.NewReader(string(text))))
+		if w.Code != http.StatusNoContent {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+	}
+	restart := func() {
+		h.close()
+		h.open(nil)
+	}
+	ask := api.HeldAsk{Hold: hold, Approval: &api.ApproveRequest{Acting: hold.Acting, Approval: parley.Approval{Tool: "T", Input: json.RawMessage(`{}`)}}}
+	post(api.HeldAskPath, ask)
+	post(api.HeldAskPath, ask)
+	eventually.Holds(t, "both are asked", func() bool { return len(open()) == 2 })
+	first := open()[0]
+	other := open()[1]
+	m, err := h.node.Host().Message(t.Context(), capabilities.FormID(first))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := h.node.Host().Decide(t.Context(), "", []parley.Decision{{Form: first, Digest: m.Digest, Decision: mailbox.Once}}); got[0].Err != nil {
+		t.Fatal(got[0].Err)
+	}
+	restart()
+	again := hold
+	again.Form = other
+	post(api.HoldPath, again)
+	eventually.Holds(t, "the other is held again", func() bool { return h.server.holds.isHeld(other) })
+	end() // of the first
+	if left := open(); len(left) != 1 {
+		t.Fatalf("the end of a call that was allowed before the start ends another: open are %v", left)
+	}
+	restart()
+	post(api.HoldPath, again)
+	eventually.Holds(t, "the other is held again", func() bool { return h.server.holds.isHeld(other) })
+	end() // of the other, which was decided elsewhere
+	if left := open(); len(left) != 0 {
+		t.Errorf("a call that has ended counts again after a start: open are %v", left)
 	}
 }

@@ -10,18 +10,20 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors"
 	"parley/actors/runtime"
 	"parley/actors/view"
 	"parley/capabilities"
-	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/httpd"
 )
 
 // holds are the forms that processes wait for at this moment. They are not stored: a process whose node was restarted
-// holds its form again.
+// holds its form again. What was allowed and has not ended is known from the log.
 type holds struct {
-	server *Server
+	server  *Server
+	started time.Time     // when processes could hold forms for the first time
+	found   chan struct{} // closed once it is known what was held before that
 
 	mu        sync.Mutex
 	open      []*held                                             // whose processes wait, in the order of their beginning
@@ -103,6 +105,27 @@ func (h *holds) forget(one *held) bool {
 	return true
 }
 
+// over forgets a hold, and reports whether it was there. The form of a call without an ID counts no more, after a start either: its asker
+// has dismissed it.
+func (h *holds) over(ctx context.Context, one *held) bool {
+	if !h.forget(one) {
+		return false
+	}
+	if one.Use != "" || one.Call == "" || one.Form.IsZero() {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTime)
+	defer cancel()
+	acting, err := h.server.backend.Agent(ctx, h.server.caller(ctx), one.As)
+	if err == nil {
+		err = actors.AgentOf(h.server.node, acting.ID()).Dismiss(ctx, capabilities.FormID(one.Form))
+	}
+	if err != nil {
+		h.server.monitor.Failed(ctx, "hold", err)
+	}
+	return true
+}
+
 // covered returns the holds that a choice includes and that its caller may end, those whose process has gone first. What is left of a
 // call that has an ID is not among them: there is nothing to withdraw.
 func (h *holds) covered(ctx context.Context, choice api.Hold) (covered []*held) {
@@ -122,20 +145,71 @@ func (h *holds) covered(ctx context.Context, choice api.Hold) (covered []*held) 
 	return covered
 }
 
-// mayCancel refuses with NOT_PERMITTED the cancellation of a form that a process of another coding agent than the caller's waits for.
-func (h *holds) mayCancel(by runtime.Owner, form capabilities.ID) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if slices.ContainsFunc(h.open, func(one *held) bool { return one.Form == form && !mayEnd(by, one.coder) }) {
-		return parley.Refuse(parley.NotPermitted, "another session of this folder waits for the answer")
+// mayChange refuses with NOT_PERMITTED to cancel or amend a form that a process of another coding agent than the caller's waits for. After
+// a start that process may still be on its way back.
+func (h *holds) mayChange(by runtime.Owner, m view.Message) error {
+	if err := h.waitsElsewhere(by, m); err != nil {
+		return err
+	}
+	left := takeUpTime - time.Since(h.started)
+	if left <= 0 || !h.isOfBefore(m) {
+		return nil
+	}
+	if coder := h.server.coding.Process(m.From, m.Origin.Session); coder.PID == 0 || !mayEnd(by, coder) {
+		return parley.Refuse(parley.NotPermitted, "the node has just started, and another session of this folder may wait for the answer").
+			WithHint("try again in %s: until then the process that waits has time to come back", left.Round(time.Second))
 	}
 	return nil
+}
+
+// mayHold refuses with NOT_PERMITTED to wait for a form that another session of the folder has asked, as long as that runs: its approval
+// would outlive it.
+func (h *holds) mayHold(ctx context.Context, hold api.Hold) error {
+	by := h.server.coders.caller(ctx)
+	if by.Agent.IsZero() {
+		return nil
+	}
+	agent, err := h.server.backend.Agent(ctx, h.server.caller(ctx), hold.As)
+	if err != nil {
+		return err
+	}
+	m, err := agent.Message(ctx, capabilities.FormID(hold.Form))
+	if err == nil {
+		err = h.waitsElsewhere(by, m)
+	}
+	if err == nil && h.isOfBefore(m) && (m.Origin.Session != hold.Session || !mayEnd(by, h.server.coding.Process(m.From, m.Origin.Session))) {
+		err = errOtherWaits()
+	}
+	return err
+}
+
+// waitsElsewhere refuses with NOT_PERMITTED a form that a process of another coding agent than the caller's waits for.
+func (h *holds) waitsElsewhere(by runtime.Owner, m view.Message) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if slices.ContainsFunc(h.open, func(one *held) bool { return one.Form == m.MessageID && !mayEnd(by, one.coder) }) {
+		return errOtherWaits()
+	}
+	return nil
+}
+
+func errOtherWaits() error {
+	return parley.Refuse(parley.NotPermitted, "another session of this folder waits for the answer")
+}
+
+// isOfBefore reports whether a form was asked with a hold before the node's start, and no process has come back for it.
+func (h *holds) isOfBefore(m view.Message) bool {
+	return wasHeld(m) && m.Date.Std().Before(h.started) && !h.isHeld(m.MessageID)
 }
 
 // end cancels the forms that a choice includes. Of equal calls that are counted it ends one: a call that was allowed, or
 // else one that still waits. It reports whether a call was made with another input than the one that was allowed.
 func (h *holds) end(ctx context.Context, choice api.Hold) (other bool) {
 	other = h.compare(ctx, choice)
+	select {
+	case <-h.found: // what was allowed before the node's start counts
+	case <-ctx.Done():
+	}
 	counted := false
 	for _, one := range h.covered(ctx, choice) {
 		counts := choice.Counts(one.Hold)
@@ -146,7 +220,7 @@ func (h *holds) end(ctx context.Context, choice api.Hold) (other bool) {
 		if allowed && one.Use != "" { // it is compared with what ran
 			continue
 		}
-		counted = (cancelled || allowed) && h.forget(one) && counts || counted
+		counted = (cancelled || allowed) && h.over(ctx, one) && counts || counted
 	}
 	return other
 }
@@ -193,6 +267,10 @@ func (h *holds) serve(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(api.CallEnded{Other: true}) // the client may have gone
 	case r.Method == http.MethodPost:
+		if err := h.mayHold(r.Context(), hold.Hold); err != nil {
+			httpd.Refuse(w, err, 0)
+			return
+		}
 		h.hold(w, r, hold.Hold, nil)
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
@@ -236,6 +314,10 @@ func (h *holds) ask(w http.ResponseWriter, r *http.Request, a api.HeldAsk) {
 		return
 	}
 	a.Form = asked.Form
+	if err := h.mayHold(r.Context(), a.Hold); err != nil { // it was asked before, under the same key
+		httpd.Refuse(w, err, 0)
+		return
+	}
 	h.hold(w, r, a.Hold, first.Bytes())
 }
 
@@ -252,10 +334,10 @@ func (h *holds) asked(ctx context.Context, a api.HeldAsk) (asked view.Permitted,
 	case (a.Approval == nil) == (a.Question == nil):
 		return asked, parley.Refuse(parley.InvalidArgument, "either an approval or a question is asked")
 	case a.Approval != nil:
-		a.Approval.Origin = &events.Origin{Dialect: heldDialect}
+		a.Approval.Origin = originOf(a.Hold)
 		asked, err = api.Approve.Do(ctx, user, *a.Approval)
 	default:
-		a.Question.Origin = &events.Origin{Dialect: heldDialect}
+		a.Question.Origin = originOf(a.Hold)
 		asked.Asked, err = api.Form.Do(ctx, user, *a.Question)
 	}
 	return asked, err
@@ -273,15 +355,62 @@ func (h *holds) hold(w http.ResponseWriter, r *http.Request, hold api.Hold, firs
 	_ = http.NewResponseController(w).Flush() // a client that has gone away is noticed below
 	ctx, cancel := api.UntilStopping(r.Context(), h.server.draining)
 	defer cancel()
-	<-ctx.Done()
-	last := h.leave(one)
-	if last && h.server.draining.Err() == nil {
-		_, allowed := h.withdraw(context.WithoutCancel(r.Context()), hold, hold.Reason)
-		if allowed && (hold.Call != "" || hold.Use != "") {
-			return
+	if hold.Attended {
+		if attended, is := h.handedOver(ctx, hold); is {
+			_ = json.NewEncoder(w).Encode(api.Attendance{Attended: attended})
+			_ = http.NewResponseController(w).Flush() // as above
 		}
 	}
-	h.forget(one)
+	<-ctx.Done()
+	if last := h.leave(one); !last || h.server.draining.Err() != nil {
+		h.forget(one)
+		return
+	}
+	beyond := context.WithoutCancel(r.Context())
+	if _, allowed := h.withdraw(beyond, hold, hold.Reason); !allowed || hold.Call == "" && hold.Use == "" {
+		h.over(beyond, one)
+	}
+}
+
+// Whether somebody follows the host's mail is looked at for a while: pages and commands come back a moment after a node's start.
+const (
+	attendFor   = 5 * time.Second
+	attendEvery = 100 * time.Millisecond
+)
+
+// handedOver blocks until the review of an approval leaves the decision to the asker's host. It reports whether somebody follows the host's
+// mail then. It returns false if the approval is not reviewed, or was decided, and when ctx ends.
+func (h *holds) handedOver(ctx context.Context, hold api.Hold) (attended, is bool) {
+	acting, err := h.server.backend.Agent(ctx, h.server.caller(ctx), hold.As)
+	if err != nil {
+		return false, false
+	}
+	agent, changed := actors.AgentOf(h.server.node, acting.ID()), make(chan struct{}, 1)
+	stop := agent.Mail().Watch(func() {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})
+	defer stop()
+	for {
+		m, err := agent.Message(ctx, capabilities.FormID(hold.Form))
+		switch {
+		case err == nil && (m.Review == nil || m.Outcome != nil):
+			return false, false
+		case err == nil && m.Review.How != "":
+			for end := time.Now().Add(attendFor); !h.server.node.Attends(m.To) && time.Now().Before(end) && rests(ctx, attendEvery); {
+			}
+			return h.server.node.Attends(m.To), ctx.Err() == nil
+		case err != nil && !passes(err):
+			return false, false
+		}
+		select {
+		case <-ctx.Done():
+			return false, false
+		case <-changed:
+		}
+	}
 }
 
 // endless takes the deadlines from a request that lasts.

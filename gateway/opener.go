@@ -21,6 +21,7 @@ import (
 	"parley"
 	"parley/actors"
 	"parley/actors/runtime"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/gateway/backend"
@@ -333,8 +334,8 @@ func (c *coders) identify(r *http.Request) (*http.Request, error) {
 		return r, err
 	}
 	session := func() *actors.Agent { return c.server.coding.Agent(owner) }
-	mayCancel := func(form capabilities.ID) error { return c.server.holds.mayCancel(owner, form) }
-	return r.WithContext(as(r.Context(), c.server.backend.Below(owner.Agent, session, mayCancel))), nil
+	mayChange := func(m view.Message) error { return c.server.holds.mayChange(owner, m) }
+	return r.WithContext(as(r.Context(), c.server.backend.Below(owner.Agent, session, mayChange))), nil
 }
 
 // hold keeps the connection of a WebSocket until the caller calls release. A session of the host's ends when its process
@@ -368,11 +369,7 @@ func (c *coders) caller(ctx context.Context) runtime.Owner {
 // mayEnd reports whether a process may end what one below a coding agent waits for. A process below another agent may not, as long as
 // that one runs.
 func mayEnd(by runtime.Owner, coder runtime.Process) bool {
-	if by.Agent.IsZero() || coder.PID == 0 || coder == by.Coder() {
-		return true
-	}
-	now, err := runtime.ProcessOf(coder.PID)
-	return err != nil || now != coder
+	return by.Agent.IsZero() || coder.PID == 0 || coder == by.Coder() || !coder.IsRunning()
 }
 
 // guests returns the agents that coding agents act for, each once.
@@ -515,12 +512,16 @@ func (c *coders) enter(ctx context.Context, p api.Principal, wanted api.Register
 		}
 		coder, folder, found = runtime.Coder(o.process.PID, named, wanted.Program)
 	}
+	var owner runtime.Owner
 	guest, before := capabilities.ID{}, !p.IsHost()
 	if before {
 		guest = p.ID()
 		if byProcess {
-			owner, _ := o.owner(c.server.node.Programs().Launcher())
+			owner, _ = o.owner(c.server.node.Programs().Launcher())
 			guest = cmp.Or(owner.Agent, guest)
+			if !found {
+				coder = owner.Coder() // whatever is between the two
+			}
 		}
 		if wanted.As != "" {
 			if _, err := b.Agent(ctx, p, wanted.As); err != nil {
@@ -545,6 +546,9 @@ func (c *coders) enter(ctx context.Context, p api.Principal, wanted api.Register
 	}
 	done = api.Registered{Agent: guest, Bound: before || found}
 	if done.Name, err = b.NameOf(ctx, guest); err != nil || before && !byProcess { // a token is for one agent
+		return done, session, err
+	}
+	if before && coder.PID == 0 && wanted.Session != owner.Session { // its coding agent has ended, and that session is another's
 		return done, session, err
 	}
 	session, done.Session, err = c.server.coding.Enter(ctx, guest, done.Name, wanted, coder)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"parley/actors"
 	"parley/gateway/a2a"
@@ -105,7 +106,7 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 		s.edges = o.instead(s.backend)
 	}
 	s.devices.session = s.backend.SessionID
-	s.holds.server = s
+	s.holds.server, s.holds.started, s.holds.found = s, time.Now(), make(chan struct{})
 	s.coders.server, s.coders.file, s.coders.long = s, o.Coders, map[*opener]bool{}
 	s.sessions = &sessions{backend: s.backend, devices: &s.devices, attempts: attempts{perMinute: o.Limits.Of(api.LimitSignIns)}}
 	s.presses.perMinute = maxPresses

@@ -137,6 +137,12 @@ type Process struct {
 	Start string `json:"start"` // the system's boot, and the ticks from there
 }
 
+// IsRunning reports whether the process has not ended.
+func (p Process) IsRunning() bool {
+	now, err := ProcessOf(p.PID)
+	return err == nil && now == p
+}
+
 // Owner tells for whom a process calls. The zero Owner is nobody that the launcher knows.
 type Owner struct {
 	Program bool            // the process belongs to a program of the node
@@ -189,7 +195,7 @@ func (l *Launcher) Noted() map[Process]capabilities.ID {
 	defer l.mu.Unlock()
 	living := map[Process]capabilities.ID{}
 	for p, agent := range l.noted {
-		if now, err := ProcessOf(p.PID); err == nil && now == p {
+		if p.IsRunning() {
 			living[p] = agent
 		}
 	}

@@ -493,6 +493,63 @@ func TestClaudeCodeWhereNobodyDecides(t *testing.T) {
 	}
 }
 
+// TestReviewThatEndsWhereNobodyIs has a reviewer hand a call on, or say nothing, where nobody follows the inbox: what --when-away says happens
+// then. Where somebody follows it the host decides.
+func TestReviewThatEndsWhereNobodyIs(t *testing.T) {
+	t.Parallel()
+	const prompt = "Make a file"
+	for _, test := range []struct {
+		agent, away string
+		handsOn     bool
+		attended    bool
+	}{
+		{newestClaude, "", true, false}, {newestClaude, "mode", false, false}, {newestClaude, "", true, true}, {olderClaude, "", false, false},
+	} {
+		t.Run(fmt.Sprintf("%s/%s/%t/%t", test.agent, test.away, test.handsOn, test.attended), func(t *testing.T) {
+			t.Parallel()
+			c := newClaudeOf(t, test.agent, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash("touch a.txt")}}, {Text: "I am ready"}}})
+			state := nodeTest(t)
+			wait := "1s"
+			if test.handsOn {
+				wait = "10m"
+			}
+			for _, args := range [][]string{{"mkguest", "fae"}, {"mkguest", "bob"}, {"agent", "policy", "fae", "review", "--by", "bob", "--wait", wait}} {
+				if _, errs, exit := runTest(t.Context(), state, nil, args...); exit != 0 {
+					t.Fatal(errs)
+				}
+			}
+			args := []string{"setup", "claude-code", "--state", state, "--as", "fae"}
+			if test.away != "" {
+				args = append(args, "--when-away", test.away)
+			}
+			if out, err := c.parley(t, args...).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			end := c.background(t, "-p", prompt, "--permission-mode", "bypassPermissions")
+			if test.handsOn {
+				eventually.Holds(t, "the reviewer is asked, and hands it on", func() bool {
+					_, _, exit := runTest(t.Context(), state, nil, "decline", "0", "I do not know", "--as", "bob")
+					return exit == 0
+				})
+			}
+			runs := test.away == "mode"
+			if test.attended {
+				attend(t, state)
+				decide(t, state, "allow", awaitCall(t, state, "touch a.txt"))
+				runs = true
+			}
+			end()
+			results := c.model.Results(prompt)
+			if isThere(c.project, "a.txt") != runs || !runs && (len(results) != 1 || !strings.Contains(results[0].Text, "denied by Parley: its reviewer has left it to the host, and nobody follows the inbox")) {
+				t.Errorf("the command has run: %t; the model has read %q", !runs, results)
+			}
+			if out, _, _ := runTest(t.Context(), state, nil, "permit", "ls"); strings.Contains(out, "touch a.txt") {
+				t.Errorf("the approval is open: %s", out)
+			}
+		})
+	}
+}
+
 // TestClaudeCodeAsksItselfWhereNobodyDecides runs Claude Code on a terminal, where nobody follows the inbox.
 func TestClaudeCodeAsksItselfWhereNobodyDecides(t *testing.T) {
 	t.Parallel()

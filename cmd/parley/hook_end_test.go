@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"parley/gateway/api"
@@ -164,58 +167,234 @@ func TestFormsAreHeldFromTheirFirstMoment(t *testing.T) {
 	}
 }
 
-// TestSessionsEndNothingOfOthers has one session of a folder try to end what another waits for: by what its hooks report, under either
-// session's ID, and by hand. Then the other session ends it.
-func TestSessionsEndNothingOfOthers(t *testing.T) {
-	t.Parallel()
+// poster is the name under which the test binary posts a text to a path of a socket, as any program below a coding agent can. It prints the
+// status, and waits for the end of the response.
+const poster = "poster"
+
+func post() {
+	conn, err := net.Dial("unix", os.Args[1])
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: parley\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", os.Args[2], len(os.Args[3]), os.Args[3])
+	_, _ = io.Copy(os.Stdout, conn) // ends with the node
+}
+
+// agentsTest has processes play coding agents of one folder.
+type agentsTest struct {
+	t           *testing.T
+	state, home string
+}
+
+func newAgents(t *testing.T, state string) *agentsTest {
+	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("processes are told apart on Linux")
 	}
-	state, home := nodeTest(t), t.TempDir()
-	write := func(name, text string) string {
-		t.Helper()
-		path := filepath.Join(home, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+	a := &agentsTest{t, state, t.TempDir()}
+	shell, err := exec.LookPath("sh")
+	if err == nil {
+		var text []byte
+		if text, err = os.ReadFile(shell); err == nil {
+			err = os.WriteFile(a.path("claude"), text, 0o700) // by its name the node takes it for one
 		}
-		return path
 	}
-	agent := func(line string) *exec.Cmd {
-		c := exec.CommandContext(t.Context(), "sh", "-c", "export CLAUDE_PID=$$; "+strings.ReplaceAll(line, "HOOK", "parley hook claude-code --wait-anyway --state "+state)+"; true")
-		c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GORACE=atexit_sleep_ms=0"}
-		return c
-	}
-	end := write("end.json", `{"session_id":"a","cwd":"/home/fae/app","hook_event_name":"SessionEnd","reason":"other"}`)
-	over := filepath.Join(home, "over")
-	first := agent("HOOK < " + write("ask.json", hookInput("PermissionRequest", "a", "make release")) + " > " + filepath.Join(home, "asked") + " & until [ -e " + over + " ]; do sleep 0.1; done; HOOK < " + end + "; wait")
-	if err := first.Start(); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		write("over", "")
-		_ = first.Wait() // it may have been waited for
-	})
-	awaitCall(t, state, `"make release"`)
-	open := func() string {
-		out, _, _ := runTest(t.Context(), state, nil, "permit", "ls")
-		return out
+	return a
+}
+
+func (a *agentsTest) path(name string) string { return filepath.Join(a.home, name) }
+
+// write writes a file, and returns its path.
+func (a *agentsTest) write(name, text string) string {
+	a.t.Helper()
+	if err := os.WriteFile(a.path(name), []byte(text), 0o600); err != nil {
+		a.t.Fatal(err)
 	}
-	out, errs, exit := runTest(t.Context(), state, nil, "permit", "ls", "--json")
+	return a.path(name)
+}
+
+// agent returns a process that is taken for a coding agent, and runs a line in which HOOK is a hook.
+func (a *agentsTest) agent(line string) *exec.Cmd {
+	c := exec.CommandContext(a.t.Context(), a.path("claude"), "-c", "export CLAUDE_PID=$$; "+strings.ReplaceAll(line, "HOOK", "parley hook claude-code --wait-anyway --state "+a.state)+"; true")
+	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + a.home, "GORACE=atexit_sleep_ms=0"}
+	return c
+}
+
+// start starts an agent that runs a line, and then waits until the file "over" is there.
+func (a *agentsTest) start(line string) {
+	a.t.Helper()
+	c := a.agent(line + "; until [ -e " + a.path("over") + " ]; do sleep 0.1; done; wait")
+	if err := c.Start(); err != nil {
+		a.t.Fatal(err)
+	}
+	a.t.Cleanup(func() {
+		a.write("over", "")
+		_ = c.Wait() // what it has started may be killed
+	})
+}
+
+// says runs an agent that ends, and returns what it prints.
+func (a *agentsTest) says(line string) string {
+	a.t.Helper()
+	out, err := a.agent(line).CombinedOutput()
+	if err != nil {
+		a.t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
+// event returns the path of the request of a hook that asks about no call.
+func (a *agentsTest) event(event, session, more string) string {
+	return a.write(event+"-"+session+".json", fmt.Sprintf(`{"session_id":%q,"cwd":"/home/fae/app","hook_event_name":%q%s}`, session, event, more))
+}
+
+// TestStartLetsNobodyEndWhatOthersAsked kills a node while the hook of a session waits and stands still. Until it is back, another session
+// of the folder neither cancels its approval nor keeps it open. The hook is answered then.
+func TestStartLetsNobodyEndWhatOthersAsked(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	serve := func() *process {
+		p := startProcess(t, filepath.Join(state, logFile), "parley", "serve", "--state", state, "--listen", "off")
+		if _, errs, exit := runTest(t.Context(), state, nil, "status", "--wait", "60s"); exit != 0 {
+			t.Fatal(errs)
+		}
+		return p
+	}
+	a, node := newAgents(t, state), serve()
+	hook := a.path("hook.pid")
+	a.start("HOOK < " + a.write("ask.json", hookInput("PermissionRequest", "a", "make release")) + " > " + a.path("asked") + " & echo $! > " + hook)
+	awaitCall(t, state, `"make release"`)
+	a.says("HOOK < " + a.event("SessionStart", "b", `,"source":"startup"`))
+	text, err := os.ReadFile(hook)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) }) // it may have ended
+	node.kill()
+	serve()
+	number := awaitCall(t, state, `"make release"`)
+	form, guest := a.open(), a.guest()
+	begins := "HOOK < " + a.event("SessionStart", "b", `,"source":"startup"`) + "; "
+	said := a.says(begins + "parley cancel " + form + " 'it is not wanted' --state " + state)
+	if !strings.Contains(said, "NOT_PERMITTED: the node has just started, and another session of this folder may wait for the answer") || !strings.Contains(said, "try again in") {
+		t.Errorf("another session reads %s", said)
+	}
+	body := fmt.Sprintf(`{"as":%q,"form":%q,"session":"a","reason":"x"}`, guest, form)
+	if said := a.says(begins + fmt.Sprintf("timeout 5 %s %s %s '%s'", poster, stateFolder(state).socket(), api.HoldPath, body)); !strings.Contains(said, "403") || !strings.Contains(said, "another session of this folder waits") {
+		t.Errorf("another session that holds it reads %s", said)
+	}
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	eventually.Holds(t, "the hook is back", func() bool {
+		return strings.Contains(a.says(begins+"parley cancel "+form+" 'it is not wanted' --state "+state), "another session of this folder waits for the answer")
+	})
+	if said := a.says(begins + fmt.Sprintf("timeout 5 %s %s %s '%s'", poster, stateFolder(state).socket(), api.HoldPath, body)); !strings.Contains(said, "403") {
+		t.Errorf("another session that holds it beside the hook reads %s", said)
+	}
+	if _, errs, exit := runTest(t.Context(), state, nil, "permit", "allow", number); exit != 0 {
+		t.Fatal(errs)
+	}
+	eventually.Holds(t, "the hook is answered", func() bool {
+		out, err := os.ReadFile(a.path("asked"))
+		return err == nil && strings.Contains(string(out), `"behavior":"allow"`)
+	})
+}
+
+// open returns the ID of the one approval that waits.
+func (a *agentsTest) open() string {
+	a.t.Helper()
+	out, errs, exit := runTest(a.t.Context(), a.state, nil, "permit", "ls", "--json")
 	var listed []struct {
 		Form string `json:"form"`
 	}
 	if err := json.Unmarshal([]byte(out), &listed); err != nil || exit != 0 || len(listed) != 1 {
-		t.Fatalf("%v: %s %s", err, out, errs)
+		a.t.Fatalf("%v: %s %s", err, out, errs)
 	}
-	second := agent("HOOK < " + write("ends.json", hookInput("PostToolUse", "b", "make other")) + "; HOOK < " + write("ran.json", hookInput("PostToolUse", "a", "make release")) + "; HOOK < " + end +
-		"; parley cancel " + listed[0].Form + " 'it is not wanted' --state " + state)
-	said, err := second.CombinedOutput()
-	if err != nil || !strings.Contains(string(said), "NOT_PERMITTED: another session of this folder waits for the answer") {
-		t.Errorf("another session reads %v, %s", err, said)
+	return listed[0].Form
+}
+
+// guest returns the name of the folder's guest.
+func (a *agentsTest) guest() string {
+	a.t.Helper()
+	for _, one := range agentsOf(a.t, a.state) {
+		if strings.HasPrefix(one.Name, "claude-code-app-") && len(one.Name) == len("claude-code-app-123456") {
+			return one.Name
+		}
+	}
+	a.t.Fatal("the folder has no guest")
+	return ""
+}
+
+// TestFalseReportsTakeNoSession has a session of a folder report that another one has ended, has begun anew, and has read its mail: by its own
+// hooks, and by those that another program has started. The other one has its mandate, its lease and its mail afterwards.
+func TestFalseReportsTakeNoSession(t *testing.T) {
+	t.Parallel()
+	a := newAgents(t, nodeTest(t))
+	over := a.event("SessionEnd", "a", `,"reason":"other"`)
+	begun := a.event("SessionStart", "a", `,"source":"resume"`)
+	cleared := a.write("cleared.json", `{"session_id":"a","cwd":"/home/fae/app","hook_event_name":"SessionEnd","reason":"clear"}`)
+	asks := a.path("asks")
+	a.start("HOOK < " + a.event("SessionStart", "a", `,"source":"startup"`) + "; HOOK < " + a.write("ask.json", hookInput("PermissionRequest", "a", "make release")) + " > " + a.path("asked") +
+		"; until [ -e " + asks + " ]; do sleep 0.1; done; HOOK < " + a.event("UserPromptSubmit", "a", `,"prompt":"go on"`) + " > " + a.path("told"))
+	number := awaitCall(t, a.state, `"make release"`)
+	guest := a.guest()
+	session := guest + "-1"
+	decide(t, a.state, "allow", number, "--mandate", "--command", "make release", "--calls", "5")
+	if _, errs, exit := runTest(t.Context(), a.state, nil, "send", session, "for a alone"); exit != 0 {
+		t.Fatal(errs)
+	}
+	said := a.says("HOOK < " + a.event("SessionStart", "b", `,"source":"startup"`) + "; for by in '' 'timeout 60'; do for event in " + cleared + " " + begun + " " + over + "; do $by HOOK < $event; done; done")
+	if strings.Contains(said, "message") {
+		t.Errorf("another session is told of the mail: %s", said)
+	}
+	if out, errs, exit := runTest(t.Context(), a.state, nil, "mandate", "ls", guest); exit != 0 || !strings.Contains(out, "make release") && !strings.Contains(out, "of 5 calls") {
+		t.Errorf("the mandate: %d, %s %s", exit, out, errs)
+	}
+	for _, one := range agentsOf(t, a.state) {
+		if one.Name == session && one.Status == "closed" {
+			t.Error("the session has ended")
+		}
+	}
+	a.write("asks", "")
+	eventually.Holds(t, "the session is told of its mail", func() bool {
+		out, err := os.ReadFile(a.path("told"))
+		return err == nil && strings.Contains(string(out), "1 new message")
+	})
+}
+
+// TestSessionsEndNothingOfOthers has one session of a folder try to end what another waits for: by what its hooks report, under either
+// session's ID, and by hand. Then the other session ends it.
+func TestSessionsEndNothingOfOthers(t *testing.T) {
+	t.Parallel()
+	a := newAgents(t, nodeTest(t))
+	end := a.event("SessionEnd", "a", `,"reason":"other"`)
+	ends := a.path("ends")
+	a.start("HOOK < " + a.write("ask.json", hookInput("PermissionRequest", "a", "make release")) + " > " + a.path("asked") + " & until [ -e " + ends + " ]; do sleep 0.1; done; HOOK < " + end)
+	awaitCall(t, a.state, `"make release"`)
+	said := a.says("HOOK < " + a.write("other.json", hookInput("PostToolUse", "b", "make other")) + "; HOOK < " + a.write("ran.json", hookInput("PostToolUse", "a", "make release")) + "; HOOK < " + end +
+		"; parley cancel " + a.open() + " 'it is not wanted' --state " + a.state)
+	if !strings.Contains(said, "NOT_PERMITTED: another session of this folder waits for the answer") {
+		t.Errorf("another session reads %s", said)
+	}
+	open := func() string {
+		out, _, _ := runTest(t.Context(), a.state, nil, "permit", "ls")
+		return out
 	}
 	if !strings.Contains(open(), "make release") {
 		t.Error("another session has ended it")
 	}
-	write("over", "")
+	a.write("ends", "")
 	eventually.Holds(t, "its own session ends it", func() bool { return !strings.Contains(open(), "make release") })
 }

@@ -37,6 +37,10 @@ type Hold struct {
 	Whole   bool            `json:"whole,omitempty"`   // with DELETE: of all parts and calls
 	Reason  string          `json:"reason,omitempty"`  // to cancel the form
 
+	// With POST, of an approval: its caller waits for the asker's host only where somebody follows the host's mail. When a review leaves
+	// the decision to the host, the response goes on with an Attendance.
+	Attended bool `json:"attended,omitempty"`
+
 	// With DELETE, of a call that was made: the input that it had. Of one that no approval can have, for its size or its text, the
 	// beginning alone, with Cut.
 	Input string `json:"input,omitempty"`

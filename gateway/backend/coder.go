@@ -19,10 +19,10 @@ import (
 
 // Below returns the principal of a process below a coding agent, on the node's own socket: what the guest, that the coding agent
 // acts for, and the session that it belongs to at each call need, and nothing as the node's host. Without a session it is nil. It
-// cancels no form that mayCancel refuses.
-func (b *Backend) Below(guest capabilities.ID, session func() *actors.Agent, mayCancel func(form capabilities.ID) error) api.Principal {
+// cancels and amends no form that mayChange refuses.
+func (b *Backend) Below(guest capabilities.ID, session func() *actors.Agent, mayChange func(view.Message) error) api.Principal {
 	agent := actors.AgentOf(b.node, guest)
-	return &principal{agent: agent, account: b.ledger.of(agent), local: true, below: true, session: session, mayCancel: mayCancel}
+	return &principal{agent: agent, account: b.ledger.of(agent), local: true, below: true, session: session, mayChange: mayChange}
 }
 
 // outside is what to do to act as the node's host, from below a coding agent.
@@ -38,8 +38,11 @@ func (p *principal) fromBelow(err error) error {
 	if !p.below {
 		return err
 	}
-	switch parley.CodeOf(err) {
+	switch code := parley.CodeOf(err); code {
 	case parley.NoSuchMessage, parley.UnknownName, parley.UnknownRecipient, parley.AgentNotFound, parley.NotPermitted:
+		if hint := parley.AsError(err).Hint; code == parley.NotPermitted && hint != "" && hint != outside {
+			return err
+		}
 		return parley.AsError(err).WithHint("a coding agent has started this process, which acts for the agent's own guest; " + outside)
 	}
 	return err

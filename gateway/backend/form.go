@@ -146,29 +146,35 @@ func draftOf(ref api.FormRef, to string) (capabilities.FormRef, error) {
 }
 
 func cancelForm(ctx context.Context, b *Backend, p *principal, r api.EndRequest) (view.Outcome, error) {
-	a, err := actorOf(ctx, b, p, &r, r.As)
-	if err != nil {
-		return view.Outcome{}, err
-	}
-	ref, err := r.FormRef.Parse()
-	if err == nil && p.below {
-		var m view.Message
-		if m, err = a.Message(ctx, ref); err == nil {
-			err = p.mayCancel(m.MessageID)
-		}
-	}
+	a, ref, err := asker(ctx, b, p, &r, r.As)
 	if err != nil {
 		return view.Outcome{}, err
 	}
 	return a.Cancel(ctx, ref, r.Reason)
 }
 
-func amendForm(ctx context.Context, a *actors.Agent, r api.AmendFormRequest) (view.Message, error) {
-	ref, err := r.FormRef.Parse()
+func amendForm(ctx context.Context, b *Backend, p *principal, r api.AmendFormRequest) (view.Message, error) {
+	a, ref, err := asker(ctx, b, p, &r, r.As)
 	if err != nil {
 		return view.Message{}, err
 	}
 	return a.Amend(ctx, ref, r.Amendment)
+}
+
+// asker returns the agent that a request is for, and the form in it, which that agent may change: no process of another session of a coding
+// agent waits for the answer.
+func asker(ctx context.Context, b *Backend, p *principal, req referring, as string) (a *actors.Agent, ref capabilities.FormRef, err error) {
+	if a, err = actorOf(ctx, b, p, req, as); err != nil {
+		return nil, ref, err
+	}
+	ref, err = req.Reference().Parse()
+	if err == nil && p.below {
+		var m view.Message
+		if m, err = a.Message(ctx, ref); err == nil {
+			err = p.mayChange(m)
+		}
+	}
+	return a, ref, err
 }
 
 func withdrawVote(ctx context.Context, a *actors.Agent, r api.MessageRequest) (api.Withdrawn, error) {

@@ -78,7 +78,7 @@ func handlers() []handler {
 		ofBackend(api.EndMandate, endMandate),
 		ofAgent(api.Await, await),
 		ofBackend(api.CancelForm, cancelForm),
-		ofAgent(api.AmendForm, amendForm),
+		ofBackend(api.AmendForm, amendForm),
 		ofAgent(api.WithdrawVote, withdrawVote),
 		ofAgent(api.RespondForm, respondForm),
 		ofAgent(api.DecideMany, decideMany),

@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
@@ -22,9 +23,9 @@ type principal struct {
 	below   bool                 // of a process below a coding agent, on the node's own socket
 	session func() *actors.Agent // of such a process: the agent of the session that it belongs to now, nil for none; agent is that one's address
 
-	mayCancel func(form capabilities.ID) error // of such a process: refuses a form that one of another session waits for
-	epoch     uint64                           // of the node's tokens, before the token was identified
-	checked   atomic.Uint64                    // the same, before it was last found good
+	mayChange func(view.Message) error // of such a process: refuses a form that one of another session waits for
+	epoch     uint64                   // of the node's tokens, before the token was identified
+	checked   atomic.Uint64            // the same, before it was last found good
 }
 
 // ID implements api.Principal.

@@ -3,6 +3,7 @@ package backend
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -39,33 +40,29 @@ const leastKey = 24
 
 // hasSecret reports whether the input of a call, or what its agent says of it, seems to have a secret in it: by the name before it, by its
 // shape, or because a long word is in no order. It knows no secret itself, so it takes texts for secrets that are none, and an agent that
-// means to hide one can.
+// means to hide one can. The name of the folder is none, wherever it stands: else one that looks like a key, as folders of tests and of
+// builds do, would keep all calls in it from a reviewer.
 func hasSecret(p *parley.Permission) bool {
 	var input any
 	if json.Unmarshal([]byte(p.Input), &input) != nil {
 		input = p.Input
 	}
-	for _, said := range []string{p.Tool, p.Folder, p.Reason, p.Part} {
-		if isSecretText(said) {
-			return true
-		}
-	}
-	return isSecretValue(input)
+	f := inFolder(p.Folder)
+	return f.isSecret(input) || slices.ContainsFunc([]string{p.Tool, p.Reason, p.Part}, f.isSecretText)
 }
 
-func isSecretValue(v any) bool {
+// inFolder is the folder that a call is made in; "" where that is not known.
+type inFolder string
+
+func (f inFolder) isSecret(v any) bool {
 	switch v := v.(type) {
 	case string:
-		return isSecretText(v)
+		return f.isSecretText(v)
 	case []any:
-		for _, one := range v {
-			if isSecretValue(one) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(v, f.isSecret)
 	case map[string]any:
 		for name, one := range v {
-			if text, isText := one.(string); isText && text != "" && !strings.HasPrefix(text, "$") && secretName().MatchString(name) || isSecretText(name) || isSecretValue(one) {
+			if text, isText := one.(string); isText && text != "" && !strings.HasPrefix(text, "$") && secretName().MatchString(name) || isSecretText(name) || f.isSecret(one) {
 				return true
 			}
 			if _, isNumber := one.(float64); isNumber && secretName().MatchString(name) {
@@ -74,6 +71,13 @@ func isSecretValue(v any) bool {
 		}
 	}
 	return false
+}
+
+func (f inFolder) isSecretText(text string) bool {
+	if len(f) > 1 {
+		text = strings.ReplaceAll(text, string(f), "/")
+	}
+	return isSecretText(text)
 }
 
 func isSecretText(text string) bool {

@@ -36,4 +36,13 @@ func TestSecretsInCallsAreSeen(t *testing.T) {
 			t.Errorf("%s: a secret is seen", input)
 		}
 	}
+	folder := "/tmp/TestBuildOfWXyz3427186xQ/001"
+	for _, input := range []string{`{"command":"make test"}`, `{"file_path":"` + folder + `/a.go","content":"see ` + folder + `"}`} {
+		if hasSecret(&parley.Permission{Tool: "shell", Input: input, Folder: folder}) {
+			t.Errorf("%s: the name of its folder is taken for a secret", input)
+		}
+	}
+	if !hasSecret(&parley.Permission{Tool: "shell", Input: `{"command":"cd ` + folder + ` && login --password hunter2"}`, Folder: folder}) {
+		t.Error("no secret is seen beside the folder")
+	}
 }

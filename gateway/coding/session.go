@@ -96,6 +96,39 @@ func (l *Sessions) find(noted []runtime.Process, id string) (found *session) {
 	return nil
 }
 
+// Process returns the process of an address's living session, by the coding agent's ID for it; zero for one that is not known.
+func (l *Sessions) Process(address capabilities.ID, id string) runtime.Process {
+	return l.Processes(address)[id]
+}
+
+// Processes returns the processes of the living sessions of an address, by the coding agent's IDs for these.
+func (l *Sessions) Processes(address capabilities.ID) map[string]runtime.Process {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := map[string]runtime.Process{}
+	for _, s := range l.living {
+		if s.address == address {
+			all[s.id] = s.process
+		}
+	}
+	return all
+}
+
+// Addresses returns the agents that coding agents act for, as the log has them: also those of another machine that had the node.
+func (l *Sessions) Addresses(ctx context.Context) (ids []capabilities.ID, err error) {
+	for _, kind := range []string{people.CodingAgent, people.CodingSession} {
+		some, err := l.node.Host().Agents().List(ctx, view.AgentFilter{Labels: map[string]string{people.LabelKind: kind}})
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range some {
+			ids = append(ids, cmp.Or(a.Of, a.ID))
+		}
+	}
+	slices.SortFunc(ids, capabilities.ID.Compare)
+	return slices.Compact(ids), nil
+}
+
 // latest reports whether a session is the one of its address that was active last. That has the address's mail.
 func (l *Sessions) latest(s *session) bool {
 	l.mu.Lock()
@@ -262,6 +295,10 @@ func (l *Sessions) session(ctx context.Context, address *actors.Agent, name stri
 			*s = nil
 		}
 	}
+	if named != nil && p.PID != 0 && named.process != p && named.process.IsRunning() {
+		l.log.Warn("a session of a coding agent is another running one's", "session", named.agent, "process", p.PID, "of", named.process.PID)
+		return none, nil // who names it works for the address, and neither takes it over nor ends it
+	}
 	begins, ends := r.Mail != nil && r.Mail.Moment == api.MomentStart, r.Mail != nil && r.Mail.Moment == api.MomentEnd
 	// The hook of the start may have been lost. The one before a clear is the last to say which session the process was in.
 	clears := ends && r.Mail.Source == "clear" && r.Single && here == nil && p.PID != 0
@@ -405,7 +442,7 @@ func (l *Sessions) sweep(ctx context.Context) {
 		process := s.process
 		l.mu.Unlock()
 		if process.PID != 0 {
-			if now, err := runtime.ProcessOf(process.PID); err != nil || now != process {
+			if !process.IsRunning() {
 				if err := l.End(ctx, s.agent); err != nil {
 					l.log.Warn("a session whose process is gone is not ended", "session", s.agent, "error", err)
 				}

@@ -35,6 +35,9 @@ func (a Agent) AwayNames() string {
 	return strings.Join(words, ", ")
 }
 
+// isAlone reports whether the agent has no prompt at which it could ask.
+func (a Agent) isAlone(o Options) bool { return a.alone != nil && a.alone(o.Env) }
+
 // settle says what becomes of an undecided call, and completes its reason. What fails in another way than that nobody is
 // there asks, or is denied where there is no prompt: the permission mode does not allow it then.
 func (a Agent) settle(call toolCall, d Decision, o Options) Decision {
@@ -45,7 +48,7 @@ func (a Agent) settle(call toolCall, d Decision, o Options) Decision {
 		d.Reason += "; " + a.Title + " asks it itself"
 		return d
 	}
-	alone := a.alone != nil && a.alone(o.Env)
+	alone := a.isAlone(o)
 	usual := Ask
 	if alone {
 		usual = Deny

@@ -30,12 +30,14 @@ var errOldNode = parley.Refuse(parley.InvalidArgument, "the node that runs is of
 // open. A node that restarts is asked again.
 func (r *request) ask(ctx context.Context, a api.HeldAsk) (asked view.Permitted, release func(), err error) {
 	a.Hold = r.call.hold(r.as)
-	a.Reason = r.agent.Title + " waits no longer"
+	a.Reason, a.Attended = r.agent.Title+" waits no longer", a.Approval != nil && a.Approval.Attended
 	whole, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a hook that is stopped cancels the form itself
 	unbound := context.AfterFunc(ctx, cancel)                       // once it knows of one
 	body, err := r.options.open(whole, http.MethodPost, api.HeldAskPath, a)
+	var more *json.Decoder
 	if err == nil {
-		if err = json.NewDecoder(io.LimitReader(body, api.MaxBody)).Decode(&asked); err != nil {
+		more = json.NewDecoder(io.LimitReader(body, api.MaxBody))
+		if err = more.Decode(&asked); err != nil {
 			_ = body.Close() // only read from
 			err = r.options.unreached(ctx)
 		}
@@ -52,7 +54,7 @@ func (r *request) ask(ctx context.Context, a api.HeldAsk) (asked view.Permitted,
 	done := make(chan struct{})
 	go func() { // ends with whole, and with the body where no form is open
 		defer close(done)
-		_, _ = io.Copy(io.Discard, body)
+		r.attend(more, &a.Hold)
 		_ = body.Close()
 		if !asked.Form.IsZero() && asked.Outcome == nil {
 			r.hold(whole, a.Hold)
@@ -64,12 +66,34 @@ func (r *request) ask(ctx context.Context, a api.HeldAsk) (asked view.Permitted,
 // hold holds a form whose connection has ended, until ctx does.
 func (r *request) hold(ctx context.Context, h api.Hold) {
 	for ctx.Err() == nil {
-		if _, err := r.options.exchange(ctx, http.MethodPost, api.HoldPath, h); errors.Is(err, errOldNode) { // ends with the node or with ctx
+		body, err := r.options.open(ctx, http.MethodPost, api.HoldPath, h)
+		switch {
+		case errors.Is(err, errOldNode):
 			return
+		case err == nil: // it ends with the node or with ctx
+			r.attend(json.NewDecoder(io.LimitReader(body, api.MaxBody)), &h)
+			_ = body.Close()
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(holdAgain):
+		}
+	}
+}
+
+// attend reads the rest of the response to a hold. It notes that a review has left the decision to somebody who is not there, and has the
+// hold ask for that once.
+func (r *request) attend(body *json.Decoder, h *api.Hold) {
+	for {
+		var got api.Attendance
+		if body.Decode(&got) != nil {
+			return
+		}
+		if h.Attended = false; !got.Attended {
+			select {
+			case r.alone <- struct{}{}:
+			default:
+			}
 		}
 	}
 }
@@ -84,6 +108,9 @@ func withdraw(ctx context.Context, agent Agent, call toolCall, o Options) (other
 	defer cancel()
 	h := call.hold(api.Acting{As: o.As})
 	h.Reason = "it was decided at the prompt of " + agent.Title
+	if agent.isAlone(o) {
+		h.Reason = "the call has ended without a decision in Parley"
+	}
 	if call.tool == "" {
 		h.Reason = agent.Title + " has ended its work"
 	} else if call.id != "" && agent.takesInput(call) {

@@ -193,11 +193,12 @@ type request struct {
 	agent   Agent
 	call    toolCall
 	as      api.Acting
+	alone   chan struct{} // a review has left the decision to somebody who is not there; has room for one
 }
 
 // newRequest returns a request. The caller closes its client.
 func newRequest(agent Agent, call toolCall, o Options) *request {
-	return &request{options: o, client: o.Client(client.Options{Patience: -1}), agent: agent, call: call, as: api.Acting{As: o.As}}
+	return &request{options: o, client: o.Client(client.Options{Patience: -1}), agent: agent, call: call, as: api.Acting{As: o.As}, alone: make(chan struct{}, 1)}
 }
 
 // send asks for the approval, which is held until the caller calls release. It tries more than once to find a follower of the inbox.
@@ -256,24 +257,47 @@ func (r *request) await(ctx context.Context, form capabilities.ID) Decision {
 // awaitOutcome waits for the outcome of a form, which it cancels as await does. Without an outcome it returns the
 // decision.
 func (r *request) awaitOutcome(ctx context.Context, form capabilities.ID) (view.Outcome, Decision) {
-	o, err := r.outcome(ctx, form, r.options.Timeout)
+	waits, end := context.WithCancel(ctx)
+	defer end()
+	alone := make(chan bool, 1)
+	go func() { // ends with waits
+		select {
+		case <-r.alone:
+			alone <- true
+			end()
+		case <-waits.Done():
+			alone <- false
+		}
+	}()
+	o, err := r.outcome(waits, form, r.options.Timeout)
+	end()
 	if err == nil && o.Status == view.StatusAsked {
 		return r.askedBack(form, o)
 	}
 	if err == nil {
 		return o, undecided("the question was %s", o.Status)
 	}
-	d := r.failed(ctx, err)
+	d, why := r.failed(ctx, err), r.elsewhere()
 	switch code := parley.CodeOf(err); {
+	case <-alone && ctx.Err() == nil:
+		d, why = away("its reviewer has left it to the host, and nobody follows the inbox"), "nobody was there"
 	case code == parley.Timeout && ctx.Err() == nil:
 		d = away("nobody has decided within %s", r.options.Timeout)
 	case d.Away: // somebody may look at the question: it is not the mode's any more
 		d = undecided("the node has ended while the question was open")
 	}
-	if late, ok := r.cancel(form, "it is decided at the prompt of "+r.agent.Title); ok {
+	if late, ok := r.cancel(form, why); ok {
 		return late, d
 	}
 	return view.Outcome{}, d
+}
+
+// elsewhere says what becomes of a call that nobody has decided: without a prompt nobody does.
+func (r *request) elsewhere() string {
+	if r.agent.isAlone(r.options) {
+		return r.agent.Title + " waits no longer"
+	}
+	return "it is decided at the prompt of " + r.agent.Title
 }
 
 // askedBack ends an approval on which the person has asked back: a model that is held cannot reply. It is denied with the
