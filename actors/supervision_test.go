@@ -153,9 +153,6 @@ func TestPeerCrashLeavesOthersAtWork(t *testing.T) {
 	eventually.Holds(t, "it crashes", func() bool { return restarts(a.Node, peerName(b.id)) == 1 })
 	checkAtWork(t, a.Node, guest(t, a.Node, "fae"))
 	awaitMessage(t, c.Host(), send(t, a.Host(), "c", "hello").Message)
-	if testing.Short() {
-		return
-	}
 	awaitMessage(t, b.Host(), send(t, a.Host(), "b", "hello").Message)
 }
 

@@ -266,9 +266,6 @@ func TestManyUpdatesWaitForHost(t *testing.T) {
 }
 
 func TestExampleAgentOfLibrary(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it is built first")
-	}
 	binary := filepath.Join(t.TempDir(), "agent")
 	if out, err := exec.Command("go", "build", "-o", binary, "github.com/coder/acp-go-sdk/example/agent").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
