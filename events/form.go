@@ -91,8 +91,8 @@ type FormRequested struct {
 	Fields      []Field             `json:"fields"`
 	Deadline    capabilities.Time   `json:"deadline,omitzero"`
 	NoForward   bool                `json:"noForward,omitempty"`
-	Route       *Route              `json:"route,omitempty"` // nil for a form that the first answer of its recipient settles
-	ReplyTo     capabilities.ID     `json:"replyTo,omitzero"`
+	Route       *Route              `json:"route,omitempty"`      // nil for a form that the first answer of its recipient settles
+	ReplyTo     capabilities.ID     `json:"replyTo,omitzero"`     // the first message of the thread that it joins; zero for none
 	Origin      *Origin             `json:"origin,omitempty"`     // of a form that was asked in a dialect
 	Date        capabilities.Time   `json:"date"`                 // when it was asked
 	Key         string              `json:"key,omitempty"`        // idempotency key

@@ -11,10 +11,6 @@ import (
 	"parley/capabilities"
 )
 
-// heldDialect is the dialect of forms that were asked and are held on one connection. It is in the log, so that a node which starts
-// knows which forms a process waited for: the process may have gone with the node before.
-const heldDialect = "held"
-
 // takeUpTime is how long a form of before the node's start waits to be held again. A process that lives tries several times a second,
 // and gives up after half of it.
 const takeUpTime = 30 * time.Second
@@ -43,7 +39,7 @@ func (h *holds) find(ctx context.Context, guest capabilities.ID) error {
 			h.server.monitor.Failed(ctx, "hold", err)
 			return err
 		}
-		if m.Sent && m.Origin != nil && m.Origin.Dialect == heldDialect {
+		if m.Sent && m.Held {
 			h.abandon(m.MessageID, func(ctx context.Context) error {
 				_, err := agent.Cancel(ctx, capabilities.FormID(m.MessageID), noHolder)
 				return err

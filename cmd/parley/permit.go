@@ -107,7 +107,7 @@ func permitShowCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.print(w.call(), func() string { return w.full(env.screen(), pastOf(c.Context(), env, w)) })
+			return env.print(w.call(), func() string { return w.full(c.Context(), env) })
 		},
 	}
 }
@@ -154,10 +154,14 @@ func pastOf(ctx context.Context, env *environment, w permission) map[string]stri
 	return past
 }
 
-// full returns an approval with all of its call. Past says of the rules that it offers, by their IDs, what they would have decided.
-func (w permission) full(s terminal.Screen, past map[string]string) string {
+// full returns an approval with all of its call, above it what was said of it, and below it what the rules that it offers would have decided.
+func (w permission) full(ctx context.Context, env *environment) string {
+	s, past := env.screen(), pastOf(ctx, env, w)
 	var b strings.Builder
 	b.WriteString(show.Message(w.Message, s))
+	if said := show.Discussion(ctx, env, env.acting(), &w.Message); len(said) > 0 {
+		b.WriteString("\n" + show.Preview(said, s, 0, ""))
+	}
 	b.WriteString("\n   tool:  " + terminal.Visible(w.Title) + "\n")
 	b.WriteString(show.Preview(append(show.CallLines(w.Message), show.Passed(w.Message, s)...), s, 0, ""))
 	if w.Outcome == nil && w.Takes(mailbox.Always) {
