@@ -13,7 +13,6 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
-	"parley/mailbox/origin"
 )
 
 // Inbox lists the messages of a view by number.
@@ -655,7 +654,7 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 	}
 	e.PromiseID, e.ResolverID = f.Promise, f.Resolver
 	e.Deadline, e.NoForward, e.Origin = f.Deadline, f.NoForward, f.AskedIn()
-	e.Held = f.IsOpen() && e.Origin != nil && e.Origin.Dialect == origin.Held
+	e.Held = f.IsOpen() && e.Origin != nil && e.Origin.Dialect == events.Held
 	e.Forwarder, e.ForwardName = f.Forwarder, v.nameOf(f.Forwarder)
 	for _, id := range f.Chain {
 		e.Chain = append(e.Chain, view.Party{ID: id, Name: v.nameOf(id)})

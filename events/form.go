@@ -161,6 +161,10 @@ func (e *FormRequested) Held() capabilities.Facet {
 	return *e.Facet
 }
 
+// Held is the dialect of forms that were asked and are held on one connection. It is in the log, so that a node which starts knows which
+// forms a process waited for: the process may have gone with the node before. Who asks in it can do nothing else until the form ends.
+const Held = "held"
+
 // Origin is the dialect in which a form was asked. It has the data that the dialect needs beyond the form itself. It
 // gives no authority: an asker may write any.
 type Origin struct {

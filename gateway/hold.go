@@ -16,7 +16,6 @@ import (
 	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/httpd"
-	"parley/mailbox/origin"
 )
 
 // holds are the forms that processes wait for at this moment. They are not stored: a process whose node was restarted
@@ -253,10 +252,10 @@ func (h *holds) asked(ctx context.Context, a api.HeldAsk) (asked view.Permitted,
 	case (a.Approval == nil) == (a.Question == nil):
 		return asked, parley.Refuse(parley.InvalidArgument, "either an approval or a question is asked")
 	case a.Approval != nil:
-		a.Approval.Origin = &events.Origin{Dialect: origin.Held}
+		a.Approval.Origin = &events.Origin{Dialect: events.Held}
 		err = user.Call(ctx, "approve", *a.Approval, &asked)
 	default:
-		a.Question.Origin = &events.Origin{Dialect: origin.Held}
+		a.Question.Origin = &events.Origin{Dialect: events.Held}
 		err = user.Call(ctx, "form", *a.Question, &asked.Asked)
 	}
 	return asked, err

@@ -17,7 +17,6 @@ import (
 	"parley/events"
 	"parley/gateway/web"
 	"parley/mailbox"
-	"parley/mailbox/origin"
 )
 
 // takesKeys waits until an approval is open, and takes keys.
@@ -303,7 +302,7 @@ func TestQuestionReachesWhoAsks(t *testing.T) {
 		t.Errorf("the card has %s", got)
 	}
 
-	held, err := h.fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `{"command":"make"}`}, Origin: &events.Origin{Dialect: origin.Held}})
+	held, err := h.fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `{"command":"make"}`}, Origin: &events.Origin{Dialect: events.Held}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,10 +6,7 @@ import (
 	"parley/capabilities"
 )
 
-// DiscussionOf returns the search for what a form was asked back about, as far as it has been said: see Discussion.
-func DiscussionOf() Search { return Search{Types: []string{"message"}, Order: "oldest"} }
-
-// Discussion returns of the messages in a form's thread those between its asker and the others that it concerns. A form that joins a thread
+// Discussion returns of the messages found in a form's thread those between its asker and the others that it concerns. A form that joins a thread
 // brings nothing above its call that its asker has no part in.
 func (f Found) Discussion(form *Message) (all []Message) {
 	for _, m := range f.Messages {

@@ -572,7 +572,7 @@ func showMessage(ctx context.Context, env *environment, number string) error {
 		if w.Type == approvalType {
 			return w.full(ctx, env)
 		}
-		return show.Whole(w.Message, show.Discussion(ctx, env, env.acting(), &w.Message), env.screen())
+		return show.Whole(w.Message, w.discussion(ctx, env), env.screen())
 	})
 	if err == nil && w.Unread && env.screen().Width > 0 { // a person has read it, not a script
 		_ = api.MarkRead.Run(ctx, env, api.MarkReadRequest{Acting: env.acting(), Numbers: []uint64{w.Number}}) // it stays unread then

@@ -159,7 +159,7 @@ func (w permission) full(ctx context.Context, env *environment) string {
 	s, past := env.screen(), pastOf(ctx, env, w)
 	var b strings.Builder
 	b.WriteString(show.Message(w.Message, s))
-	if said := show.Discussion(ctx, env, env.acting(), &w.Message); len(said) > 0 {
+	if said := w.discussion(ctx, env); len(said) > 0 {
 		b.WriteString("\n" + show.Preview(said, s, 0, ""))
 	}
 	b.WriteString("\n   tool:  " + terminal.Visible(w.Title) + "\n")
@@ -199,8 +199,17 @@ func (w permission) full(ctx context.Context, env *environment) string {
 	return b.String()
 }
 
-// permission is an approval that waits for a decision.
+// permission is an approval that waits for a decision, or another message.
 type permission struct{ view.Message }
+
+// discussion returns what was asked back about a form and replied.
+func (w permission) discussion(ctx context.Context, env *environment) []show.Line {
+	if w.Type == "message" || w.Archived != nil {
+		return nil
+	}
+	found, err := api.Search.Do(ctx, env, api.DiscussionOf(env.acting(), w.MessageID))
+	return show.Discussion(&w.Message, found, err)
+}
 
 // pendingCall is the JSON form of a call that an agent waits to make.
 type pendingCall struct {

@@ -80,7 +80,7 @@ func addThread(p *page, ctx context.Context, l local, c *card) {
 		return posts
 	}
 	if c.Type != "message" {
-		found, err := performed[view.Found](p, string(api.Search), api.SearchRequest{Acting: api.Acting{As: l.name}, Search: view.DiscussionOf(), Thread: api.RefTo(c.MessageID.String())})
+		found, err := performed[view.Found](p, string(api.Search), api.DiscussionOf(api.Acting{As: l.name}, c.MessageID))
 		c.Discussion = posts(found.Discussion(&c.Message))
 		switch {
 		case err != nil:

@@ -2,10 +2,6 @@ package origin
 
 import "parley/events"
 
-// Held is the dialect of forms that were asked and are held on one connection. It is in the log, so that a node which starts knows which
-// forms a process waited for: the process may have gone with the node before. Who asks in it can do nothing else until the form ends.
-const Held = "held"
-
 // Of returns the origin of a form; nil if it has none. Each approval without an origin is of the dialect of approvals.
 func Of(e *events.FormRequested) *events.Origin {
 	if e.Origin == nil && e.Kind == events.Approval {

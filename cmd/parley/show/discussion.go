@@ -1,24 +1,18 @@
 package show
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
 	"parley/actors/view"
 	"parley/cmd/parley/terminal"
-	"parley/gateway/api"
 	"parley/gateway/people"
 )
 
-// Discussion asks the node for what was asked back about a form and replied, and returns it as lines, each message behind its author and number.
-// Further lines of a text are indented, so that none looks like the beginning of another message or of the call below. There are none
-// where nothing was said.
-func Discussion(ctx context.Context, node api.Client, as api.Acting, e *view.Message) (lines []Line) {
-	if e.Type == "message" || e.Archived != nil {
-		return nil
-	}
-	found, err := api.Search.Do(ctx, node, api.SearchRequest{Acting: as, Search: view.DiscussionOf(), Thread: api.RefTo(e.MessageID.String())})
+// Discussion returns what was asked back about a form and replied, as a search has found it or failed: each message behind its author and
+// number. Further lines of a text are indented, so that none looks like the beginning of another message or of the call below. There are
+// none where nothing was said.
+func Discussion(e *view.Message, found view.Found, err error) (lines []Line) {
 	for _, m := range found.Discussion(e) {
 		by := fmt.Sprintf("%s (#%d): ", Party(m.FromName, m.From), m.Number)
 		if m.Sent && !m.Received {

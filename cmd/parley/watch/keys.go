@@ -175,7 +175,7 @@ func (m *model) act(key string) tea.Cmd {
 	case key == "a":
 		return m.askField(*e, 0, nil)
 	case key == "r":
-		return m.askBack([]view.Message{*e})
+		return askBack(m, []view.Message{*e})
 	}
 	m.state = "a answers this, r asks back, d declines it"
 	return nil
@@ -438,14 +438,14 @@ func (m *model) decide(e view.Message, key string) tea.Cmd {
 		}})
 	}
 	if key == "r" {
-		return m.askBack(targets)
+		return askBack(m, targets)
 	}
 	m.state = "a allows this, A always, m within limits, d denies it"
 	return nil
 }
 
 // askBack asks who asks the forms. Where a hook holds a call, it denies that with the question; all else stays open.
-func (m *model) askBack(targets []view.Message) tea.Cmd {
+func askBack(m *model, targets []view.Message) tea.Cmd {
 	label, said := "Ask", "asked: "
 	if slices.ContainsFunc(targets, func(e view.Message) bool { return e.Held }) {
 		label, said = "Deny and ask", "✕ Denied, and asked: "

@@ -151,7 +151,7 @@ type discussed struct {
 }
 
 // discuss asks for what was said of the selected form, if that is not known.
-func (m *model) discuss() tea.Cmd {
+func discuss(m *model) tea.Cmd {
 	e := m.selected()
 	if e == nil || !e.AnswerNeeded {
 		return nil
@@ -162,21 +162,22 @@ func (m *model) discuss() tea.Cmd {
 	form := *e
 	m.said[form.MessageID] = nil // it is under way
 	return func() tea.Msg {
-		return discussed{form.MessageID, show.Discussion(m.ctx, m.node, api.Acting{}, &form)}
+		found, err := api.Search.Do(m.ctx, m.node, api.DiscussionOf(api.Acting{}, form.MessageID))
+		return discussed{form.MessageID, show.Discussion(&form, found, err)}
 	}
 }
 
 // Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	next, cmd := m.take(msg)
-	if more := m.discuss(); more != nil {
+	next, cmd := take(m, msg)
+	if more := discuss(m); more != nil {
 		return next, tea.Batch(cmd, more)
 	}
 	return next, cmd
 }
 
 // take changes the state by a message.
-func (m *model) take(msg tea.Msg) (tea.Model, tea.Cmd) {
+func take(m *model, msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.screen.Width, m.height = max(msg.Width, 20), max(msg.Height, 8)
