@@ -42,7 +42,11 @@ func (l Leases) Ask(ctx context.Context, c mailbox.AskLease) (view.Lease, error)
 		return view.Lease{}, err
 	}
 	c.Holder, c.Of = who.id, who.of
-	return call(ctx, who.home, askLease{c})
+	held, err := call(ctx, who.home, askLease{c})
+	if err != nil && c.Team != "" {
+		err = elsewhere(ctx, l.agent, c.Team, "team", "a lease binds agents of its holder's host", err)
+	}
+	return held, err
 }
 
 type askLease struct{ command mailbox.AskLease }

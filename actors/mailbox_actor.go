@@ -310,7 +310,9 @@ func (b *mailboxActor) announce(evs []events.Event) {
 			b.notifyWaiters(form)
 		}
 		if p, ok := e.(*events.MessagePosted); ok {
-			b.notifyAsked(p.Thread)
+			if m := b.state.Mail.OpenIn(p.Thread); m != nil {
+				b.notifyAsked(m.ID())
+			}
 		}
 		if number := leaseChanged(e); number != 0 {
 			b.release(func(error) { b.node.leases.notify(leaseKey{b.reg.id, number}, none{}) })
@@ -367,7 +369,7 @@ func endOf(e events.Event) (form capabilities.ID, ended bool) {
 // notifyAsked sends the newest question about an open form of the agent's to those of its waiters that wait for one, once it is durable.
 func (b *mailboxActor) notifyAsked(form capabilities.ID) {
 	key := formKey{b.reg.id, form}
-	if form.IsZero() || !b.node.ended.has(key) {
+	if !b.node.ended.has(key) {
 		return
 	}
 	m, err := b.formOf(form)

@@ -529,9 +529,7 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 		e.Author, e.AuthorName = p.Author, v.nameOf(p.Author)
 	}
 	if !e.ReplyTo.IsZero() { // most are no reply
-		if m.Posted != nil {
-			e.Thread = m.Posted.Thread
-		}
+		e.Thread = m.Thread()
 		parent, ok, err := v.state.Mail.Index.NumberOf(e.ReplyTo)
 		if err != nil {
 			return e, err
@@ -656,6 +654,7 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 	}
 	e.PromiseID, e.ResolverID = f.Promise, f.Resolver
 	e.Deadline, e.NoForward, e.Origin = f.Deadline, f.NoForward, f.AskedIn()
+	e.Held = f.IsOpen() && e.Origin != nil && e.Origin.Dialect == events.Held
 	e.Forwarder, e.ForwardName = f.Forwarder, v.nameOf(f.Forwarder)
 	for _, id := range f.Chain {
 		e.Chain = append(e.Chain, view.Party{ID: id, Name: v.nameOf(id)})

@@ -84,6 +84,18 @@ func (t Teams) lose(ctx context.Context, lost []events.TeamGrant) error {
 	return nil
 }
 
+// elsewhere returns the refusal for what is no team or topic of the agent's host: refused, or that it is of another node, if the agent's own
+// name leads there. The hint says how it is reached from here.
+func elsewhere(ctx context.Context, a *Agent, name, noun, hint string, refused error) error {
+	if code := parley.CodeOf(refused); code != parley.UnknownName && code != parley.NotPermitted {
+		return refused
+	}
+	if id, err := a.Agents().find(ctx, name); err != nil || id.Node == a.node.id {
+		return refused
+	}
+	return parley.Refuse(parley.NotPermitted, "%s is of another node, and a %s is of agents of one host", parley.Quoted(name, 80), noun).WithHint("%s", hint)
+}
+
 // named returns a team of the host's by its name, or nil.
 func (t Teams) named(ctx context.Context, name string) (*mailbox.Team, error) {
 	return query(ctx, t.agent, func(s *mailbox.State, _ capabilities.Time) (*mailbox.Team, error) {
@@ -127,7 +139,7 @@ func (t Teams) make(ctx context.Context, name string) (*mailbox.Team, error) {
 // member returns the agent that is in a team for one: itself, or the address of a session. It refuses an agent of another host.
 func (t Teams) member(ctx context.Context, one *Agent) (id capabilities.ID, err error) {
 	if one.id.Node != t.agent.node.id {
-		return id, parley.Refuse(parley.InvalidArgument, "a team is of agents of one host").WithHint("introductions are for agents of other nodes: parley node invite")
+		return id, parley.Refuse(parley.NotPermitted, "a team is of agents of one host").WithHint("introductions are for agents of other nodes: parley node invite")
 	}
 	return query(ctx, one, func(s *mailbox.State, _ capabilities.Time) (capabilities.ID, error) {
 		switch {
@@ -212,6 +224,15 @@ func (t Teams) End(ctx context.Context, name string) error {
 	return err
 }
 
+// Joining returns an agent of this node that a team is to have, by a name of the agent's.
+func (t Teams) Joining(ctx context.Context, name string) (*Agent, error) {
+	one, err := t.agent.Agents().Find(ctx, name)
+	if err != nil {
+		err = elsewhere(ctx, t.agent, name, "team", "give it the team instead: parley send "+name+" 'write to @TEAM'", err)
+	}
+	return one, err
+}
+
 // List returns the teams that the agent is in, or that one; of the host all. Who is there are its members and their living sessions.
 func (t Teams) List(ctx context.Context, name string) (view.Teams, error) {
 	all := view.Teams{Teams: []view.Team{}}
@@ -238,7 +259,7 @@ func (t Teams) List(ctx context.Context, name string) (view.Teams, error) {
 		return f, nil
 	})
 	if err != nil {
-		return all, err
+		return all, elsewhere(ctx, t.agent, name, "team", "mail to it goes to all of them, who alone see who is there", err)
 	}
 	for _, one := range got.teams {
 		shown := view.Team{Team: one.Name, Agent: one.ID, Members: []view.TeamMember{}}

@@ -94,11 +94,14 @@ func (t Topics) find(ctx context.Context, name string) (found topicAt, err error
 	one, err := who.home.Agents().Find(ctx, name)
 	switch code := parley.CodeOf(err); {
 	case code == parley.AgentNotFound || code == parley.UnknownName || code == parley.Ambiguous || code == parley.NotPermitted:
-		return found, unknown
-	case err != nil:
-		return found, err
+		err = unknown
+	case err == nil:
+		found, err = t.mine(ctx, who, one, unknown)
 	}
-	return t.mine(ctx, who, one, unknown)
+	if err != nil {
+		err = elsewhere(ctx, t.agent, name, "topic", "a message to it is a post: parley send "+name+" TEXT", err)
+	}
+	return found, err
 }
 
 // mine returns a topic if it is one of the host's that the agent may join; else an error.

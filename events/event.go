@@ -100,6 +100,7 @@ const (
 	kindMandateCharged    Kind = 131
 	kindMandateEnded      Kind = 132
 	kindCallerNamed       Kind = 133
+	kindMessageRepeated   Kind = 160
 	kindReviewerSet       Kind = 140
 	kindReviewAsked       Kind = 141
 	kindReviewEnded       Kind = 142
@@ -273,6 +274,8 @@ func (*MandateEnded) kind() Kind { return kindMandateEnded }
 
 func (*CallerNamed) kind() Kind { return kindCallerNamed }
 
+func (*MessageRepeated) kind() Kind { return kindMessageRepeated }
+
 func (*ReviewerSet) kind() Kind { return kindReviewerSet }
 
 func (*ReviewAsked) kind() Kind { return kindReviewAsked }
@@ -378,6 +381,7 @@ var schemas = map[Kind]schema{
 	kindMandateCharged:    {name: "MandateCharged", version: 1, make: func() Event { return new(MandateCharged) }},
 	kindMandateEnded:      {name: "MandateEnded", version: 1, make: func() Event { return new(MandateEnded) }},
 	kindCallerNamed:       {name: "CallerNamed", version: 1, make: func() Event { return new(CallerNamed) }},
+	kindMessageRepeated:   {name: "MessageRepeated", version: 1, make: func() Event { return new(MessageRepeated) }},
 	kindReviewerSet:       {name: "ReviewerSet", version: 1, make: func() Event { return new(ReviewerSet) }},
 	kindReviewAsked:       {name: "ReviewAsked", version: 1, make: func() Event { return new(ReviewAsked) }},
 	kindReviewEnded:       {name: "ReviewEnded", version: 1, make: func() Event { return new(ReviewEnded) }},

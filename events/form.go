@@ -91,8 +91,8 @@ type FormRequested struct {
 	Fields      []Field             `json:"fields"`
 	Deadline    capabilities.Time   `json:"deadline,omitzero"`
 	NoForward   bool                `json:"noForward,omitempty"`
-	Route       *Route              `json:"route,omitempty"` // nil for a form that the first answer of its recipient settles
-	ReplyTo     capabilities.ID     `json:"replyTo,omitzero"`
+	Route       *Route              `json:"route,omitempty"`      // nil for a form that the first answer of its recipient settles
+	ReplyTo     capabilities.ID     `json:"replyTo,omitzero"`     // the first message of the thread that it joins; zero for none
 	Origin      *Origin             `json:"origin,omitempty"`     // of a form that was asked in a dialect
 	Date        capabilities.Time   `json:"date"`                 // when it was asked
 	Key         string              `json:"key,omitempty"`        // idempotency key
@@ -160,6 +160,10 @@ func (e *FormRequested) Held() capabilities.Facet {
 	}
 	return *e.Facet
 }
+
+// Held is the dialect of forms that were asked and are held on one connection. It is in the log, so that a node which starts knows which
+// forms a process waited for: the process may have gone with the node before. Who asks in it can do nothing else until the form ends.
+const Held = "held"
 
 // Origin is the dialect in which a form was asked. It has the data that the dialect needs beyond the form itself. It
 // gives no authority: an asker may write any.

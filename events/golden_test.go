@@ -164,6 +164,7 @@ func samples() map[string]Event {
 			Original: testID(10), Passed: []capabilities.ID{testID(11), testID(4)},
 			Escalate: &Recipient{Agent: testID(12), Name: "lead", Via: testID(13)}, Late: []Recipient{{Agent: testID(14), Name: "eve"}},
 		},
+		"MessageRepeated.v1":  &MessageRepeated{Message: testID(9), By: testID(4)},
 		"MemberReported.v1":   &MemberReported{Message: testID(9), By: testID(4), Member: testID(5), Name: "bob", State: Shown, How: "the transcript of s1", Date: goldenAt, All: Offered},
 		"MessageUnreached.v1": &MessageUnreached{Message: testID(9), By: testID(4), Agent: testID(5), Name: "bob", Why: "AGENT_ARCHIVED: the agent is archived", Date: goldenAt},
 		"MessageDismissed.v1": &MessageDismissed{Number: 1 << 40},
@@ -335,7 +336,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "d7002af7a2eabc214ba45672da2c4acf1706462ec27eb580b5cfca083bdcf9ff"
+const goldenEnd = "e5b5bb8ab8651cc5e4ec5fac17eb40112b6113f08ac226a0c25bf51dac6b87b1"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {

@@ -163,6 +163,13 @@ const (
 	OutboxMembers    OutboxKind = 16 // how far a message to a group has come with its members, for its sender
 )
 
+// MessageRepeated records that a message which is here already came again, as passed on by the group By. That is told how far it has come, as
+// the group is by which it came first.
+type MessageRepeated struct {
+	Message capabilities.ID `json:"message"`
+	By      capabilities.ID `json:"by"`
+}
+
 // MemberReported records how far a message to a group has come with one of its members: in the mailbox of the group, which has passed it
 // on, and in that of its sender, as the group's word. By is the group. All is set in the group's mailbox alone.
 type MemberReported struct {

@@ -14,14 +14,11 @@ import (
 	"parley/gateway/api"
 )
 
-// heldDialect is the dialect of forms that were asked and are held on one connection. It is in the log, so that a node which starts
-// knows which forms processes waited for: a process may have gone with the node before. The session is that of the hold. Of a call without
-// an ID of its own, the ID says which call it is, and of which part.
-const heldDialect = "held"
-
-// originOf returns the origin of a form that is asked with a hold.
+// originOf returns the origin of a form that is asked with a hold. It is in the log, so that a node which starts knows which forms
+// processes waited for: a process may have gone with the node before. The session is that of the hold. Of a call without an ID of its
+// own, the ID says which call it is, and of which part.
 func originOf(h api.Hold) *events.Origin {
-	o := &events.Origin{Dialect: heldDialect, Session: h.Session}
+	o := &events.Origin{Dialect: events.Held, Session: h.Session}
 	if h.Use == "" && h.Call != "" {
 		o.ID = h.Call + " " + h.Part
 	}
@@ -30,7 +27,7 @@ func originOf(h api.Hold) *events.Origin {
 
 // wasHeld reports whether a form was asked with a hold by whose mailbox it is in.
 func wasHeld(m view.Message) bool {
-	return m.Sent && m.Origin != nil && m.Origin.Dialect == heldDialect
+	return m.Sent && m.Origin != nil && m.Origin.Dialect == events.Held
 }
 
 // takeUpTime is how long a form of before the node's start waits to be held again. A process that lives tries several times a second,
@@ -90,7 +87,7 @@ func (h *holds) find(ctx context.Context, guest capabilities.ID) error {
 		return nil //nolint:nilerr // as said
 	}
 	for session, coder := range h.server.coding.Processes(guest) {
-		asked, err := agent.Mail().FormsOf(ctx, events.Origin{Dialect: heldDialect, Session: session})
+		asked, err := agent.Mail().FormsOf(ctx, events.Origin{Dialect: events.Held, Session: session})
 		if err != nil {
 			h.server.monitor.Failed(ctx, "hold", err)
 			return err

@@ -79,6 +79,8 @@ func (s *State) Apply(r events.Recorded) error {
 		return messageUnreached(f, e)
 	case *events.MemberReported:
 		return memberReported(f, e)
+	case *events.MessageRepeated:
+		return messageRepeated(f, e)
 	case *events.DraftSaved:
 		return f.draftSaved(e)
 	case *events.MessageDrafted:
@@ -273,6 +275,7 @@ func (f fold) formRequested(e *events.FormRequested) error {
 		return nil
 	}
 	addKey(&f.Mail.Keys.asked, m.Form.Key, m.Number)
+	f.Mail.questioned.drop(e.ReplyTo)
 	f.Mail.indexOpen(m)
 	if e.Kind == events.Approval {
 		f.shownChanged()
@@ -315,9 +318,11 @@ func (f fold) settled(m *Message, at capabilities.Time) {
 		return
 	}
 	if m.Form.Kind == events.Approval {
+		f.Mail.questioned.note(m, f.Rules.callers[m.Form.ID], at)
 		delete(f.Rules.callers, m.Form.ID)
 		f.shownChanged()
 	}
+	m.Form.questions = rare[[]uint64]{} // nobody waits for a reply any more
 	for _, h := range m.Form.Holders {
 		f.Outbox.enqueue(events.OutboxOutcome, m.Form.ID, h)
 	}
@@ -437,12 +442,14 @@ func ownReceipt(f fold, state events.MessageState, how events.Handling) Receipt 
 // askedBack notes a message in the thread of an open form that the agent asked: a question of one who may answer, or the
 // agent's reply, which ends the questions.
 func askedBack(f fold, e *events.MessagePosted) {
-	n, ok := f.Mail.Index.entries.FindOpen(e.Thread)
-	if !ok || e.Thread.IsZero() || e.From == e.To {
+	if e.Thread.IsZero() || e.From == e.To {
 		return
 	}
-	m := f.Mail.live[n]
-	if m == nil || m.Form == nil || !m.Form.IsOpen() || m.From() != f.ID {
+	if e.From == f.ID {
+		f.Mail.questioned.reply(e.Thread)
+	}
+	m := f.Mail.OpenIn(e.Thread)
+	if m == nil {
 		return
 	}
 	asked := m.Form.Questions()

@@ -168,6 +168,9 @@ func (c RequestApproval) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 		if err := c.checkRoute(s, asked.To); err != nil {
 			return nil, err
 		}
+		if c.Use == nil {
+			asked.ReplyTo = s.Mail.questioned.joined(&c, now)
+		}
 		if !c.SessionAgent.IsZero() {
 			evs = append(evs, &events.CallerNamed{Form: asked.ID, Session: c.SessionAgent})
 		}

@@ -239,7 +239,7 @@ func checkSteps(e *events.FormRequested) error {
 func (c AcceptDelivery) acceptMessage(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	e := *c.Posted
 	if known, err := checkMessage(s, &e); known || err != nil {
-		return nil, err
+		return repeated(s, &e, err, func() (capabilities.ID, error) { return admitLocal(s, e.From, e.Via, capabilities.UseSend, now) })
 	}
 	via, err := admitLocal(s, e.From, e.Via, capabilities.UseSend, now)
 	if err != nil {
@@ -251,7 +251,7 @@ func (c AcceptDelivery) acceptMessage(s *State, now capabilities.Time, ids IDs) 
 func (c RemoteDelivery) acceptMessage(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	e := *c.Posted
 	if known, err := checkMessage(s, &e); known || err != nil {
-		return nil, err
+		return repeated(s, &e, err, func() (capabilities.ID, error) { return admitRemote(s, e.From, e.Via, capabilities.UseSend, now) })
 	}
 	for _, sp := range e.Text {
 		if !isGivenBy(sp.Value, e.From.Node) {

@@ -37,6 +37,8 @@ type Mail struct {
 	marked    bool // messages were snoozed, restored or read, or a draft was saved
 	Offers    Offers
 	acks      map[uint64]wantedAck // of messages that were not acknowledged
+
+	questioned questionedCalls
 }
 
 func newMail(self capabilities.ID) Mail {
@@ -44,7 +46,7 @@ func newMail(self capabilities.ID) Mail {
 		self:  self,
 		Index: newIndex(self),
 		live:  map[uint64]*Message{},
-		asks:  openAsks{results: map[string]uint64{}, forwards: map[handedOn]uint64{}},
+		asks:  openAsks{results: map[string]uint64{}, forwards: map[handedOn]uint64{}, threads: map[capabilities.ID]uint64{}},
 		refs:  newHeldRefs(),
 	}
 }
@@ -377,6 +379,23 @@ func (l *Mail) indexOpen(m *Message) {
 	l.timers.addReview(m.Number, m.Form)
 }
 
+// OpenIn returns the open form in a thread that the agent asked; nil if there is none.
+func (l *Mail) OpenIn(thread capabilities.ID) *Message {
+	if thread.IsZero() {
+		return nil
+	}
+	n, ok := l.asks.threads[thread]
+	if !ok {
+		if n, ok = l.Index.entries.FindOpen(thread); !ok {
+			return nil
+		}
+	}
+	if m := l.live[n]; m != nil && m.Form != nil && m.Form.IsOpen() && l.Sent(m) {
+		return m
+	}
+	return nil
+}
+
 // cancelOpen returns the events that cancel the open forms which the agent asked since a message number. It includes
 // those in also.
 func (l *Mail) cancelOpen(first uint64, also []capabilities.ID, note string, now capabilities.Time) []events.Event {
@@ -398,6 +417,8 @@ type openAsks struct {
 	approvals index.Numbers
 	results   map[string]uint64   // by the names that await their answers
 	forwards  map[handedOn]uint64 // by their forwards
+
+	threads map[capabilities.ID]uint64 // those in the thread of an earlier form, by that: the newest
 }
 
 // handedOn names a forward of an open form that the agent asked, by its forwarder and its grant.
@@ -410,6 +431,9 @@ func (o *openAsks) add(m *Message) {
 	}
 	if m.Form.Result != "" {
 		o.results[m.Form.Result] = m.Number
+	}
+	if r := m.Form.ReplyTo; !r.IsZero() {
+		o.threads[r] = max(o.threads[r], m.Number)
 	}
 	o.addForwards(m, m.Form.Forwarded()...)
 }
@@ -430,6 +454,9 @@ func (o *openAsks) remove(m *Message) {
 	}
 	if r := m.Form.Result; r != "" && o.results[r] == m.Number {
 		delete(o.results, r)
+	}
+	if r := m.Form.ReplyTo; o.threads[r] == m.Number {
+		delete(o.threads, r)
 	}
 	for _, h := range m.Form.Forwarded() {
 		delete(o.forwards, handedOn{h.By, h.Via})

@@ -6,11 +6,12 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/index"
 )
 
 // A group tells the sender of a message how far that has come with its members: with each, and with all that it reached, which is the
 // group's own receipt. Members tell the group, since what it passes on is its message. So of a group of groups each level tells the one
-// above. Where two ways lead to an agent, only the one by which it came has its state.
+// above. Where two ways lead to an agent, it tells the groups on both: the copy that comes second is recorded, and nobody reads it.
 
 // maxMemberStates bounds the members whose states are noted for one message, those of groups in the group too.
 const maxMemberStates = 2 * MaxHolders
@@ -111,9 +112,9 @@ func memberReported(f fold, e *events.MemberReported) error {
 	f.Mail.Index.entries.Note(m.Number, f.Version)
 	f.Mail.touch(m, f.Version)
 	if m.From() != f.ID {
-		f.Outbox.enqueue(events.OutboxMembers, m.ID(), m.From())
+		f.tell(m, events.OutboxMembers)
 		if m.withAll().State.Rank() > before.State.Rank() {
-			f.Outbox.enqueue(events.OutboxReceipt, m.ID(), m.From())
+			f.tell(m, events.OutboxReceipt)
 		}
 	}
 	f.retire(m)
@@ -216,4 +217,55 @@ func unpackMembers(evs []events.Event, from capabilities.ID) (Command, bool) {
 		c.Members = append(c.Members, *r)
 	}
 	return c, true
+}
+
+// repeated records that a copy which is here already came again by another group, if that may send here. Any other copy that is here has no
+// effect. It fails with PagedOut, and with refused.
+func repeated(s *State, e *events.MessagePosted, refused error, admit func() (capabilities.ID, error)) ([]events.Event, error) {
+	if refused != nil || e.Original.IsZero() {
+		return nil, refused
+	}
+	m, err := s.Mail.byOwnID(e.Message)
+	if err != nil {
+		return nil, err
+	}
+	isCopy := m.Posted != nil && m.Posted.Original == e.Original && m.Posted.To == s.ID && e.To == s.ID && checkPassed(e) == nil
+	if !isCopy || m.From() == e.From || slices.Contains(m.Repeats, e.From) || len(m.Repeats) >= MaxHolders {
+		return nil, nil
+	}
+	if _, err := admit(); err != nil {
+		return nil, err
+	}
+	return []events.Event{&events.MessageRepeated{Message: e.Message, By: e.From}}, nil
+}
+
+// messageRepeated notes a further group by which a message came, and has it told how far that has come.
+func messageRepeated(f fold, e *events.MessageRepeated) error {
+	m, err := f.Mail.byOwnID(e.Message)
+	if err != nil {
+		return err
+	}
+	m.Repeats = append(slices.Clip(m.Repeats), e.By)
+	f.Mail.Index.change(m.Number, func(o *index.Entry) { o.Flags |= index.Repeated })
+	f.Mail.Index.entries.Note(m.Number, f.Version)
+	f.Mail.touch(m, f.Version)
+	if len(m.Receipts) > 0 || m.withAll().State != "" {
+		f.Outbox.enqueue(events.OutboxReceipt, m.ID(), e.By)
+	}
+	if len(m.Members) > 0 {
+		f.Outbox.enqueue(events.OutboxMembers, m.ID(), e.By)
+	}
+	if len(m.Unreached) > 0 {
+		f.Outbox.enqueue(events.OutboxUnreached, m.ID(), e.By)
+	}
+	f.retire(m)
+	return nil
+}
+
+// tell has those by whom a message came told something of it.
+func (f fold) tell(m *Message, kind events.OutboxKind) {
+	f.Outbox.enqueue(kind, m.ID(), m.From())
+	for _, to := range m.Repeats {
+		f.Outbox.enqueue(kind, m.ID(), to)
+	}
 }

@@ -24,6 +24,7 @@ type Message struct {
 	Posted    *events.MessagePosted
 	Receipts  []Receipt                 // by their states; none of a form that has ended
 	Unreached []events.MessageUnreached // whom a message to several or to a group did not reach
+	Repeats   []capabilities.ID         // of what a group has passed on: the further groups by which it came
 	Members   []events.MemberReported   // how far a message to a group has come with its members, one for each
 
 	// Of a reply to a party that was reached by a grant, the reference by which it was reached; nil for any other.
@@ -64,8 +65,11 @@ func (m *Message) ReplyTo() capabilities.ID {
 
 // Thread returns the ID of the first message of the thread that the message belongs to, which may be itself.
 func (m *Message) Thread() capabilities.ID {
-	if m.Posted != nil && !m.Posted.Thread.IsZero() {
+	switch {
+	case m.Posted != nil && !m.Posted.Thread.IsZero():
 		return m.Posted.Thread
+	case m.Form != nil && !m.Form.ReplyTo.IsZero():
+		return m.Form.ReplyTo
 	}
 	return m.ID()
 }

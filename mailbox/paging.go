@@ -134,6 +134,9 @@ func (m *Message) recall(r events.Recorded, self capabilities.ID) error {
 	case *events.MemberReported:
 		m.addMember(e)
 		return nil
+	case *events.MessageRepeated:
+		m.Repeats = append(m.Repeats, e.By)
+		return nil
 	}
 	if m.Form == nil {
 		if m.Posted == nil || !m.recallReceipt(r, self) {
@@ -229,6 +232,8 @@ func (s *State) needs(e events.Event) error {
 		err = l.needsMessage(e.Message, func(entry *index.Entry) bool { return entry.Is(index.Several) })
 	case *events.MemberReported:
 		err = l.needsMessage(e.Message, func(*index.Entry) bool { return true })
+	case *events.MessageRepeated:
+		err = l.needsMessage(e.Message, func(*index.Entry) bool { return true })
 	case *events.MessageUnreached:
 		err = l.needsMessage(e.Message, func(*index.Entry) bool { return true })
 	case *events.FormRequested:
@@ -285,14 +290,14 @@ func (l *Mail) addNeeds(id, replyTo capabilities.ID) error {
 	return err
 }
 
-// parentOf returns the message that a reply is to, if the reply can depend on how its recipient was reached; nil if it
-// does not. It fails with PagedOut.
+// parentOf returns the message that a reply is to, if the reply can depend on more than its index has: how its recipient was reached, or
+// whom else it tells of something; nil if it does not. It fails with PagedOut.
 func (l *Mail) parentOf(replyTo capabilities.ID) (*Message, error) {
 	if replyTo.IsZero() {
 		return nil, nil
 	}
 	n, ok, err := l.Index.NumberOf(replyTo)
-	if err != nil || !ok || !l.Index.entries.At(n).Is(index.ByGrant|index.Several) && l.reached.of(n) == nil {
+	if err != nil || !ok || !l.Index.entries.At(n).Is(index.ByGrant|index.Several|index.Repeated) && l.reached.of(n) == nil {
 		return nil, err
 	}
 	return l.at(n)

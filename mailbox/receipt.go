@@ -59,7 +59,7 @@ func (f fold) advance(n uint64, r Receipt) {
 		return
 	}
 	if isOver := m.Form != nil && !m.Form.IsOpen(); forward && !isOver && m.From() != f.ID {
-		f.Outbox.enqueue(events.OutboxReceipt, m.ID(), m.From())
+		f.tell(m, events.OutboxReceipt)
 	}
 	f.retire(m)
 }
@@ -146,8 +146,17 @@ func noteReply(f fold, e *events.MessagePosted) {
 	if !own {
 		r.By = e.From
 	}
-	if r.isFurther(parent) {
-		f.moved(n, r)
+	if !r.isFurther(parent) {
+		return
+	}
+	f.moved(n, r)
+	if own && parent.Is(index.Repeated) { // the reply goes to one of those who are to know
+		if m, err := l.at(n); err == nil {
+			for _, to := range m.Repeats {
+				f.Outbox.enqueue(events.OutboxReceipt, m.ID(), to)
+			}
+			f.retire(m)
+		}
 	}
 }
 

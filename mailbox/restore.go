@@ -83,6 +83,7 @@ func (img *snapshot) restore(s *State) error {
 		s.Rules.byID[r.Rule] = &r
 	}
 	s.Rules.policy, s.Rules.reviewer = img.Policy, img.Reviewer
+	s.Mail.questioned = img.Questioned
 	for _, m := range img.Mandates {
 		if len(m.Spent) != len(m.Sums) {
 			return ErrNonsense
@@ -264,7 +265,7 @@ func (mi *messageSnapshot) restore(s *State) error {
 		return fmt.Errorf("%w: message %d is both or neither, or not there", ErrNonsense, n)
 	}
 	m := &Message{
-		Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted, Refused: mi.Refused, Receipts: mi.Receipts, Unreached: mi.Unreached, Members: mi.Members, reached: s.Mail.reached.of(n),
+		Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted, Refused: mi.Refused, Receipts: mi.Receipts, Unreached: mi.Unreached, Members: mi.Members, Repeats: mi.Repeats, reached: s.Mail.reached.of(n),
 	}
 	if e := mi.Requested; e != nil {
 		m.Refused = ""

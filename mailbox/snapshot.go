@@ -78,6 +78,8 @@ type snapshot struct {
 	Unoffered *unofferedSnapshot // nil if it is not kept
 	Acks      []ackSnapshot
 
+	Questioned []questionedCall
+
 	Files  *filesSnapshot  // nil without any
 	Leases *leasesSnapshot // nil if there never was one
 	Teams  []Team
@@ -162,6 +164,7 @@ type messageSnapshot struct {
 	Receipts  []Receipt
 	Unreached []events.MessageUnreached
 	Members   []events.MemberReported
+	Repeats   []capabilities.ID
 	Review    *Reviewing // nil for none
 }
 
@@ -282,7 +285,7 @@ func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) 
 	for _, r := range sortedIDs(s.Rules.byID) {
 		img.Rules = append(img.Rules, *s.Rules.byID[r])
 	}
-	img.Reviewer = s.Rules.reviewer
+	img.Reviewer, img.Questioned = s.Rules.reviewer, s.Mail.questioned
 	for _, m := range s.Rules.mandates {
 		img.Mandates = append(img.Mandates, *m)
 	}
@@ -298,7 +301,7 @@ func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) 
 
 // snapshotOf returns what is stored of a message that is in memory.
 func snapshotOf(s *State, m *Message) messageSnapshot {
-	img := messageSnapshot{Number: m.Number, Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused, Receipts: m.Receipts, Unreached: m.Unreached, Members: m.Members}
+	img := messageSnapshot{Number: m.Number, Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused, Receipts: m.Receipts, Unreached: m.Unreached, Members: m.Members, Repeats: m.Repeats}
 	f := m.Form
 	if f == nil {
 		return img

@@ -84,7 +84,7 @@ func messageUnreached(f fold, e *events.MessageUnreached) error {
 	f.Mail.Index.entries.Note(m.Number, f.Version)
 	f.Mail.touch(m, f.Version)
 	if m.From() != f.ID {
-		f.Outbox.enqueue(events.OutboxUnreached, m.ID(), m.From())
+		f.tell(m, events.OutboxUnreached)
 	}
 	f.retire(m)
 	return nil

@@ -31,7 +31,7 @@ type Message struct {
 	SnoozedUntil capabilities.Time `json:"snoozedUntil,omitzero"` // when it comes back, if it is snoozed
 	ReplyTo      capabilities.ID   `json:"replyTo,omitzero"`
 	ReplyNumber  *uint64           `json:"replyNumber,omitempty"` // of ReplyTo in this mailbox
-	Thread       capabilities.ID   `json:"thread,omitzero"`       // of a reply: the first message of its thread
+	Thread       capabilities.ID   `json:"thread,omitzero"`       // of a reply, or of a call that was made again: the first message of its thread
 	Author       capabilities.ID   `json:"author,omitzero"`       // of what a group has passed on: who sent it to the group, as that says
 	AuthorName   string            `json:"authorName,omitempty"`
 
@@ -84,6 +84,7 @@ type Message struct {
 	Route        *Route             `json:"route,omitempty"`     // of a form that is reminded of or escalated
 	Votes        *Votes             `json:"votes,omitempty"`     // of a form that needs several answers
 	Review       *Review            `json:"review,omitempty"`    // of an approval that a reviewer has before its asker's host
+	Held         bool               `json:"held,omitempty"`      // of an open form: who asks can do nothing else meanwhile, and ends the form to read a question
 	Origin       *events.Origin     `json:"-"`                   // of a form asked in a dialect
 
 	Archived *Archived `json:"archived,omitempty"` // of a message in a list whose content is elsewhere

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -86,6 +87,38 @@ func TestStandbyTakesOverFromLostMachine(t *testing.T) {
 	l.end()
 	l.check(t, node)
 	t.Logf("%d acknowledged, none lost; taken over after %v, median %v", l.acks.Load(), took, median(took))
+}
+
+// TestAttachmentsGoOverToTheStandby attaches a file on one machine, and kills that node with the server that leads its journal. The standby
+// has the file, whole, and takes the next one.
+func TestAttachmentsGoOverToTheStandby(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t)
+	node, standby, status := c.pair(t)
+	folder := t.TempDir()
+	for round := range 2 {
+		content := strings.Repeat(fmt.Sprintf("line %d of the log\n", round), 100_000) // of several parts
+		file := filepath.Join(folder, fmt.Sprintf("build-%d.log", round))
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		message := node.must(t, "", "send", "SELF", "the log", "--attach", file)
+		i := c.leader(t, "PARLEY_"+status.Node.String())
+		c.servers[i].kill()
+		node.kill()
+		standby.runs(t)
+		saved := filepath.Join(folder, fmt.Sprintf("saved-%d", round))
+		standby.must(t, "", "show", message, "--save", saved)
+		if got, err := os.ReadFile(filepath.Join(saved, filepath.Base(file))); err != nil || string(got) != content {
+			t.Fatalf("the standby has %d bytes of %d: %v", len(got), len(content), err)
+		}
+		c.start(t, i)
+		eventually.Holds(t, "the server has caught up", attempt(t, func(ctx context.Context) bool { return c.isWhole(ctx, status) }))
+		standby.verify(t)
+		node.start(t)
+		node.waits(t)
+		node, standby = standby, node
+	}
 }
 
 // TestNodeSurvivesLossOfJournalLeader kills the server alone. The node accepts nothing for a while and then continues.

@@ -570,9 +570,9 @@ func showMessage(ctx context.Context, env *environment, number string) error {
 	}
 	err := env.print(raw, func() string {
 		if w.Type == approvalType {
-			return w.full(env.screen(), pastOf(ctx, env, w))
+			return w.full(ctx, env)
 		}
-		return show.Whole(w.Message, env.screen())
+		return show.Whole(w.Message, w.discussion(ctx, env), env.screen())
 	})
 	if err == nil && w.Unread && env.screen().Width > 0 { // a person has read it, not a script
 		_ = api.MarkRead.Run(ctx, env, api.MarkReadRequest{Acting: env.acting(), Numbers: []uint64{w.Number}}) // it stays unread then
@@ -587,7 +587,7 @@ func watchCommand(env *environment) *cobra.Command {
 		Long: `Shows the inbox on the whole terminal: a list, what waits first, and below it the selected message, a call with its diff.
 What arrives is shown at once. While the node is away it says so, and goes on when the node is back.
 
-  a  allow the call once        r      answer the form, or reply
+  a  allow once, or answer      r      ask back, or reply
   A  always: choose the rule    d      deny or decline, with a reason
   ↑↓ j k  move                  space  mark a call: a and d decide all that are marked
   enter  the message alone, which keys are for then, whatever is marked

@@ -107,7 +107,7 @@ func permitShowCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.print(w.call(), func() string { return w.full(env.screen(), pastOf(c.Context(), env, w)) })
+			return env.print(w.call(), func() string { return w.full(c.Context(), env) })
 		},
 	}
 }
@@ -154,10 +154,14 @@ func pastOf(ctx context.Context, env *environment, w permission) map[string]stri
 	return past
 }
 
-// full returns an approval with all of its call. Past says of the rules that it offers, by their IDs, what they would have decided.
-func (w permission) full(s terminal.Screen, past map[string]string) string {
+// full returns an approval with all of its call, above it what was said of it, and below it what the rules that it offers would have decided.
+func (w permission) full(ctx context.Context, env *environment) string {
+	s, past := env.screen(), pastOf(ctx, env, w)
 	var b strings.Builder
 	b.WriteString(show.Message(w.Message, s))
+	if said := w.discussion(ctx, env); len(said) > 0 {
+		b.WriteString("\n" + show.Preview(said, s, 0, ""))
+	}
 	b.WriteString("\n   tool:  " + terminal.Visible(w.Title) + "\n")
 	b.WriteString(show.Preview(append(show.CallLines(w.Message), show.Passed(w.Message, s)...), s, 0, ""))
 	if w.Outcome == nil && w.Takes(mailbox.Always) {
@@ -195,8 +199,17 @@ func (w permission) full(s terminal.Screen, past map[string]string) string {
 	return b.String()
 }
 
-// permission is an approval that waits for a decision.
+// permission is an approval that waits for a decision, or another message.
 type permission struct{ view.Message }
+
+// discussion returns what was asked back about a form and replied.
+func (w permission) discussion(ctx context.Context, env *environment) []show.Line {
+	if w.Type == "message" || w.Archived != nil {
+		return nil
+	}
+	found, err := api.Search.Do(ctx, env, api.DiscussionOf(env.acting(), w.MessageID))
+	return show.Discussion(&w.Message, found, err)
+}
 
 // pendingCall is the JSON form of a call that an agent waits to make.
 type pendingCall struct {

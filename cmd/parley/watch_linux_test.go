@@ -183,8 +183,14 @@ func TestWatchDecidesOnATerminal(t *testing.T) {
 	s.shows("1 needs you", "where: Where (text")
 
 	// an answer
-	s.decides("r answer")
+	s.decides("a answer")
 	s.types("r")
+	s.shows("Ask:")
+	s.types("which cluster?\r")
+	s.shows("you (#", "): which cluster?", "2: asked: which cluster?", "1 needs you")
+	run("reply", "2", "the old one", "--as", "fae")
+	s.shows("the old one")
+	s.types("a")
 	s.shows("Where *:")
 	s.types("\x15eu\r")
 	s.shows("2: answered", "nothing needs you")

@@ -141,6 +141,11 @@ type SearchRequest struct {
 	Limit     int     `json:"limit,omitempty"`  // default 100, which is the most
 }
 
+// DiscussionOf returns the search for what was asked back about a form of an agent's mailbox, and replied: see view.Found.Discussion.
+func DiscussionOf(as Acting, form capabilities.ID) SearchRequest {
+	return SearchRequest{Acting: as, Search: view.Search{Types: []string{"message"}, Order: "oldest"}, Thread: RefTo(form.String())}
+}
+
 // FollowMessagesRequest waits for messages within the view that changed after the cursor. What has changed already is in the
 // response however short the wait is. When WaitMs has passed without any, there are none, and the cursor is that to call again with.
 type FollowMessagesRequest struct {

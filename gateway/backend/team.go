@@ -21,9 +21,10 @@ func setTeam(ctx context.Context, b *Backend, p *principal, r api.SetTeamRequest
 		return none, parley.Refuse(parley.TooLarge, "more than %d agents at once", maxJoining)
 	}
 	var both [2][]*actors.Agent
+	teams := actors.TeamsOf(host)
 	for i, names := range [][]string{r.Add, r.Remove} {
 		for _, name := range names {
-			one, err := host.Agents().Find(ctx, name)
+			one, err := teams.Joining(ctx, name)
 			if err != nil {
 				return none, err
 			}
@@ -40,7 +41,6 @@ func setTeam(ctx context.Context, b *Backend, p *principal, r api.SetTeamRequest
 		}
 		both[0] = append(both[0], one)
 	}
-	teams := actors.TeamsOf(host)
 	if err := teams.Set(ctx, r.Team, both[0], both[1]); err != nil {
 		return none, err
 	}

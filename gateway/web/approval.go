@@ -20,6 +20,9 @@ import (
 // IsApproval reports whether the form is about a tool's call.
 func (c card) IsApproval() bool { return c.Type == string(events.Approval) }
 
+// AsksBack reports whether the question of a call is open when it is drawn.
+func (c card) AsksBack() bool { return c.Approval != nil && c.Approval.Opened.Ask }
+
 // Bounds of what a list shows of a call. What is decided is shown whole: a part has no button that allows.
 const (
 	maxInList = 16 << 10 // bytes of an input whose whole is in a list; the page of the approval shows that of others

@@ -191,7 +191,7 @@ func (p *page) act(e view.Message, ref capabilities.FormRef, sent url.Values, te
 	}
 	if e.Type == string(events.Approval) {
 		var err error
-		if texts, err = apt(texts, sent, p.r.URL.Query().Get("do")); err != nil {
+		if texts, err = apt(texts, p.r.URL.Query().Get("do")); err != nil {
 			return err
 		}
 	}
@@ -306,9 +306,9 @@ var errNotShown = parley.Refuse(parley.InvalidArgument, "a call is allowed where
 	WithHint("open each call, and allow it there; several are denied at once")
 
 // apt returns the answer to an approval without what its decision does not take: a denial takes no input to allow
-// instead, and what is allowed takes no reason. The reason was begun for a denial. The buttons of the edit and of the
-// question name their part in the address; another button sends neither.
-func apt(texts []events.FieldText, sent url.Values, part string) ([]events.FieldText, error) {
+// instead, and what is allowed takes no reason. The reason was begun for a denial. The button of the edit names its part in the
+// address; no other button sends it.
+func apt(texts []events.FieldText, part string) ([]events.FieldText, error) {
 	texts = slices.Clone(texts)
 	denies := slices.ContainsFunc(texts, func(t events.FieldText) bool {
 		return t.Name == "decision" && (t.Text == mailbox.Deny || t.Text == mailbox.Never)
@@ -317,8 +317,6 @@ func apt(texts []events.FieldText, sent url.Values, part string) ([]events.Field
 		switch t := &texts[i]; {
 		case t.Name == "reason" && !denies:
 			t.Text = ""
-		case t.Name == "reason" && part == "asked":
-			t.Text = sent.Get("question")
 		case t.Name == "input" && part == "edited" && !denies && strings.TrimSpace(t.Text) == "":
 			return nil, &parley.Error{Code: parley.InvalidAnswer, Message: "the input to allow instead is empty", Fields: map[string]string{"input": emptyEdit}}
 		case t.Name == "input" && part != "edited":
@@ -428,6 +426,8 @@ func actOf(button string, as api.Acting, which api.FormRef, sent url.Values) api
 		return api.Dismiss.With(api.MessageRequest{Acting: as, FormRef: which})
 	case "adopt":
 		return api.Adopt.With(api.AdoptRequest{Acting: as, FormRef: which, Edge: sent.Get("edge"), Name: sent.Get("name")})
+	case "asked":
+		return api.Reply.With(api.ReplyRequest{Acting: as, FormRef: which, Post: parley.Post{Text: sent.Get("question")}})
 	case "reply":
 		return api.Reply.With(api.ReplyRequest{Acting: as, FormRef: which, Post: parley.Post{Text: sent.Get("text")}})
 	}

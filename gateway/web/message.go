@@ -59,6 +59,8 @@ type card struct {
 	Approval   *approval       // the call of an approval; nil for any other message
 	Offers     []choice        // the rules that may be made of a decided call; nil for none
 	Group      *group          // the similar calls that are decided with it; nil if it is shown alone
+	Discussion []card          // of a form: what was asked back about it and replied, oldest first
+	Unsaid     string          // why some of that is missing; "" for nothing
 	Thread     []card          // the messages of the thread, oldest first; nil if it is shown alone
 	Root       capabilities.ID // of the thread
 	ReplyState string          // what who gets a reply does now, in words; "" if that is not known

@@ -10,6 +10,7 @@ import (
 
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/gateway/api"
 	"parley/gateway/sanitize"
 )
 
@@ -64,17 +65,32 @@ func threadOf(ctx context.Context, l local, m view.Message) (all []view.Message)
 
 // addThread has the card of a message show the thread that it belongs to.
 func addThread(p *page, ctx context.Context, l local, c *card) {
-	if c.Type != "message" || c.Archived != nil {
+	if c.Archived != nil {
 		return
 	}
-	name := namer(ctx, l.agent)
-	for _, m := range threadOf(ctx, l, c.Message) {
-		p.name(&m)
-		post := newCard(p.base, l.name, m, nil, name)
-		post.Opened = m.Number == c.Number
-		c.Thread = append(c.Thread, post)
-	}
 	c.Root = rootOf(&c.Message)
+	name := namer(ctx, l.agent)
+	posts := func(all []view.Message) (posts []card) {
+		for _, m := range all {
+			p.name(&m)
+			post := newCard(p.base, l.name, m, nil, name)
+			post.Opened = m.Number == c.Number
+			posts = append(posts, post)
+		}
+		return posts
+	}
+	if c.Type != "message" {
+		found, err := api.Search.Do(ctx, p, api.DiscussionOf(api.Acting{As: l.name}, c.MessageID))
+		c.Discussion = posts(found.Discussion(&c.Message))
+		switch {
+		case err != nil:
+			c.Unsaid = "What was asked about it cannot be shown: " + api.Shown(err).Message
+		case found.Behind > 0:
+			c.Unsaid = "What was said of it last is not here yet: open it again in a moment"
+		}
+		return
+	}
+	c.Thread = posts(threadOf(ctx, l, c.Message))
 	if to := c.Replied(); to != nil && to.Received {
 		c.ReplyState = doingOf(p, to.From)
 	}

@@ -41,6 +41,7 @@ const (
 	Low
 	Acknowledged // or replied to
 	Several      // sent to several recipients: the message says to whom, and its receipts are further events
+	Repeated     // passed on by several groups: the message says by which
 )
 
 // Stage returns the rank of the message's state.

@@ -219,6 +219,13 @@ func writeFile(ctx context.Context, t *turn, params json.RawMessage) (any, error
 	if err := wantFile(f); err != nil {
 		return nil, err
 	}
+	place, err := placeOf(f, r.Path)
+	if err != nil {
+		return nil, fileError(err)
+	}
+	if err := t.host.MayWrite(ctx, place); err != nil { // a link may have been changed since the name was looked at
+		return nil, err
+	}
 	if err := f.Truncate(0); err != nil {
 		return nil, fileError(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"parley"
 	"parley/actors/runtime"
 	"parley/actors/runtime/proctest"
 	"parley/actors/runtime/runtimetest"
@@ -96,7 +97,7 @@ func TestLeasedFilesAreNotWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := runtimetest.NewHost(t)
-	d.Leased = file
+	d.MayFunc = leased(file)
 	got := runtimetest.Begin(t, r, d, prompted(
 		fmt.Sprintf(`call fs/write_text_file {"sessionId":"SESSION","path":%q,"content":"new"}`, file),
 		fmt.Sprintf(`call fs/read_text_file {"sessionId":"SESSION","path":%q}`, file),
@@ -107,6 +108,52 @@ func TestLeasedFilesAreNotWritten(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(d.Text(runtime.Output)), "\n")
 	if len(lines) != 2 || !strings.HasPrefix(lines[0], "error ") || !strings.Contains(lines[0], "leased") || lines[1] != `result {"content":"old"}` {
 		t.Errorf("the agent has %q", lines)
+	}
+}
+
+// leased refuses writes of a file.
+func leased(file string) func(string) error {
+	return func(f string) error {
+		if f == file {
+			return parley.Refuse(parley.Leased, "%q is leased by somebody else", f)
+		}
+		return nil
+	}
+}
+
+// TestLinkIsNotChangedToALeasedFile has a link lead to a file that is leased as soon as its name was looked at.
+func TestLinkIsNotChangedToALeasedFile(t *testing.T) {
+	r := agent(t, granted(accessRead, accessWrite))
+	folder, err := filepath.EvalSymlinks(r.spec.Folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"free", "held"} {
+		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file, link := filepath.Join(folder, "held", "a"), filepath.Join(folder, "link")
+	if err := errors.Join(os.WriteFile(file, []byte("old"), 0o600), os.Symlink("free", link)); err != nil {
+		t.Fatal(err)
+	}
+	d := runtimetest.NewHost(t)
+	asked := 0
+	d.MayFunc = func(f string) error {
+		if asked++; asked == 1 {
+			return errors.Join(os.Remove(link), os.Symlink("held", link))
+		}
+		return leased(file)(f)
+	}
+	got := runtimetest.Begin(t, r, d, prompted(fmt.Sprintf(`call fs/write_text_file {"sessionId":"SESSION","path":%q,"content":"new"}`, filepath.Join(link, "a")))).Result()
+	if got.Err != nil {
+		t.Fatal(got.Err)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "old" {
+		t.Errorf("the file has %q, %v", text, err)
+	}
+	if out := d.Text(runtime.Output); !strings.Contains(out, "leased") || asked != 2 {
+		t.Errorf("the agent has %q after %d questions", out, asked)
 	}
 }
 

@@ -22,7 +22,7 @@ type Host struct {
 	WriteFunc   func(runtime.Stream, string) error // called in place of keeping, if set
 	SendFunc    func(to, text string) error
 	ApproveFunc func(runtime.Call) (runtime.Decision, error)
-	Leased      string // the path of a file that another agent has a lease on
+	MayFunc     func(file string) error // called for each file that is to be written; nil allows all
 
 	mu        sync.Mutex
 	Written   []Writing
@@ -100,8 +100,8 @@ func (h *Host) Approve(ctx context.Context, c runtime.Call) (runtime.Decision, e
 
 // MayWrite implements runtime.Host.
 func (h *Host) MayWrite(_ context.Context, file string) error {
-	if h.Leased != "" && file == h.Leased {
-		return parley.Refuse(parley.Leased, "%q is leased by somebody else", file)
+	if h.MayFunc != nil {
+		return h.MayFunc(file)
 	}
 	return nil
 }

@@ -89,6 +89,7 @@ func Serve(scripts ...Script) *Server {
 		_, _ = io.WriteString(w, `{"input_tokens":1}`)
 	})
 	routes.HandleFunc("POST /v1/responses", s.answer(readResponses, writeResponses))
+	routes.HandleFunc("POST /v1beta/models/{call}", s.answer(readGenerate, writeGenerate))
 	routes.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"data":[],"models":[],"has_more":false}`)
 	})
@@ -113,7 +114,7 @@ func (s *Server) answer(
 			return // the agent has gone
 		}
 		c, err := read(body)
-		if err == nil && r.Header.Get("Authorization") == "" && r.Header.Get("X-Api-Key") == "" {
+		if err == nil && r.Header.Get("Authorization") == "" && r.Header.Get("X-Api-Key") == "" && r.Header.Get("X-Goog-Api-Key") == "" {
 			err = fmt.Errorf("no key")
 		}
 		if err != nil {

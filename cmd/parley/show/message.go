@@ -453,15 +453,15 @@ func Gist(e view.Message) string {
 	return terminal.Screen{Width: maxGist}.Fit(words)
 }
 
-// Whole returns a message with all that it says.
-func Whole(e view.Message, s terminal.Screen) string {
+// Whole returns a message with all that it says, and above that what was said of it.
+func Whole(e view.Message, said []Line, s terminal.Screen) string {
 	whole := s
 	whole.Width = 0
 	lines := append(Receipts(e, s), Lines(e)...)
 	if s.Width > 0 {
 		lines = append(Passed(e, s), lines...)
 	}
-	return Message(e, s) + "\n" + Preview(lines, whole, 0, "")
+	return Message(e, s) + "\n" + Preview(append(said, lines...), whole, 0, "")
 }
 
 // Lines returns all that a message says: its text, or the fields of a form.

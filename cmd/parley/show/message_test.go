@@ -119,11 +119,11 @@ func TestTerminalSaysHowFormCame(t *testing.T) {
    forwarded to you as a member of "ops"
    forwarded to "cy" (you are away until 11:00)
    Which port is it, of all that there are?`
-	if got := Whole(e, terminal.Screen{Width: 40, Now: now}); !strings.HasSuffix(got, want) {
+	if got := Whole(e, nil, terminal.Screen{Width: 40, Now: now}); !strings.HasSuffix(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	const line = ` escalated from "al\u{202e}ice" after 4h, forwarded by "bob" (away until 2026-02-27T10:00:00.000Z), forwarded to you as a member of "ops", forwarded to "cy" (you are away until 2026-02-25T11:00:00.000Z) at `
-	if got := Whole(e, terminal.Screen{}); !strings.Contains(got, line) || strings.Count(got, "escalated") != 1 {
+	if got := Whole(e, nil, terminal.Screen{}); !strings.Contains(got, line) || strings.Count(got, "escalated") != 1 {
 		t.Errorf("got\n%s\nwant\n%s", got, line)
 	}
 }

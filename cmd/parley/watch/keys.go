@@ -169,12 +169,14 @@ func (m *model) act(key string) tea.Cmd {
 		return nil
 	case key == "d":
 		return m.ask(prompt{about: *e, label: "Decline, with the reason", next: func(text string) tea.Cmd { return m.end(*e, text) }})
-	case key == "r" && e.Type == string(events.Request):
+	case key == "a" && e.Type == string(events.Request):
 		return m.ask(prompt{about: *e, label: "Give what you hold under the name", next: func(text string) tea.Cmd { return m.resolve(*e, text) }})
-	case key == "r":
+	case key == "a":
 		return m.askField(*e, 0, nil)
+	case key == "r":
+		return askBack(m, []view.Message{*e})
 	}
-	m.state = "r answers this, d declines it"
+	m.state = "a answers this, r asks back, d declines it"
 	return nil
 }
 
@@ -435,16 +437,39 @@ func (m *model) decide(e view.Message, key string) tea.Cmd {
 		}})
 	}
 	if key == "r" {
-		return m.ask(prompt{about: targets[0], label: "Deny" + many + " and ask", next: func(text string) tea.Cmd {
-			if strings.TrimSpace(text) == "" {
-				m.state = "nothing was asked, and nothing decided"
-				return nil
-			}
-			return m.settleAll(targets, "✕ Denied, and asked: "+terminal.Visible(text), parley.Decision{Decision: mailbox.Deny, Reason: text})
-		}})
+		return askBack(m, targets)
 	}
 	m.state = "a allows this, A always, m within limits, d denies it"
 	return nil
+}
+
+// askBack asks who asks the forms. Where a hook holds a call, it denies that with the question; all else stays open.
+func askBack(m *model, targets []view.Message) tea.Cmd {
+	label, said := "Ask", "asked: "
+	if slices.ContainsFunc(targets, func(e view.Message) bool { return e.Held }) {
+		label, said = "Deny and ask", "✕ Denied, and asked: "
+	}
+	if len(targets) > 1 {
+		label += fmt.Sprintf(" about %d calls", len(targets))
+	}
+	return m.ask(prompt{about: targets[0], label: label, next: func(text string) tea.Cmd {
+		if strings.TrimSpace(text) == "" {
+			m.state = "nothing was asked, and nothing decided"
+			return nil
+		}
+		m.busy, m.called = true, m.now()
+		return func() tea.Msg {
+			var d done
+			for _, e := range targets {
+				if d.err = api.Reply.Run(m.ctx, m.node, api.ReplyRequest{FormRef: refTo(e.MessageID), Post: parley.Post{Text: text}}); d.err != nil {
+					break
+				}
+				d.numbers = append(d.numbers, e.Number)
+			}
+			d.said = saidOf(targets, make([]*view.Outcome, len(targets)), said+terminal.Visible(text))
+			return d
+		}
+	}})
 }
 
 // tried says what was decided of the calls that the rules of a form cover.

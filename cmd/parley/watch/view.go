@@ -50,10 +50,10 @@ func (m *model) View() tea.View {
 // help has the keys.
 var help = []string{
 	"",
-	"  a         allow once            A         always, by a rule",
+	"  a         allow once, answer    A         always, by a rule",
 	"  d         deny, with a reason   e         edit the command in $EDITOR",
 	"  m         allow, and more within limits",
-	"  r         ask, answer or reply  s         snooze",
+	"  r         ask back, or reply    s         snooze",
 	"  v         vote as this agent too",
 	"",
 	"  j k       next, previous        enter     the whole message, and back",
@@ -216,6 +216,9 @@ func (m *model) wrapped(e view.Message) []string {
 	if e.IsSecondVote() {
 		add(show.Line{Kind: show.Risk, Text: "! " + m.secondWords(&e)})
 	}
+	for _, l := range m.said[e.MessageID] {
+		add(l)
+	}
 	switch {
 	case e.Type != string(events.Approval):
 		add(show.Line{Kind: show.Command, Text: fmt.Sprintf("%d. from %s", e.Number, from)})
@@ -346,18 +349,26 @@ func keysOf(m *model) string {
 	case e.AnswerNeeded && e.Type == string(events.Approval):
 		return callKeys(m, *e) + keys
 	case e.AnswerNeeded:
-		return "r answer · d decline · " + keys
+		return "a answer · r ask · d decline · " + keys
 	case e.Type == "message":
 		return "r reply · " + keys
 	}
 	return keys
 }
 
+// asks returns what a question about a form does.
+func asks(e view.Message) string {
+	if e.Held {
+		return "deny and ask"
+	}
+	return "ask"
+}
+
 // callKeys returns what keys do with a call.
 func callKeys(m *model, e view.Message) string {
 	targets := m.targets(e)
 	_, high := m.worst(targets)
-	rest, always := "d deny · r deny and ask · ", "A always … · "
+	rest, always := "d deny · r "+asks(e)+" · ", "A always … · "
 	if slices.ContainsFunc(targets, func(o view.Message) bool { return !o.AsksSame(&targets[0]) }) {
 		always = "" // a rule is for one call
 	}

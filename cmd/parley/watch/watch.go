@@ -12,6 +12,7 @@ import (
 
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/show"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
 	"parley/gateway/client"
@@ -30,7 +31,7 @@ type Options struct {
 // Run shows the inbox until the person quits or ctx ends.
 func Run(ctx context.Context, o Options) error {
 	ctx, stop := context.WithCancel(ctx)
-	m := &model{ctx: ctx, node: o.Node, as: o.As, again: map[capabilities.ID]bool{}, screen: o.Screen, list: list{items: map[uint64]*view.Message{}}, marked: map[uint64]bool{}, seen: map[string]bool{}, state: "connecting …"}
+	m := &model{ctx: ctx, node: o.Node, as: o.As, again: map[capabilities.ID]bool{}, screen: o.Screen, list: list{items: map[uint64]*view.Message{}}, marked: map[uint64]bool{}, seen: map[string]bool{}, said: map[capabilities.ID][]show.Line{}, state: "connecting …"}
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out))
 	var following sync.WaitGroup
 	following.Go(func() { follow(ctx, o.Node, p.Send) })
@@ -63,8 +64,9 @@ type model struct {
 	moved   bool   // the person has selected it
 	below   int    // lines of it that are below the screen
 	drawn   drawnCall
-	edited  *editedCall // shown in place of the selected call; nil for none
-	pressed time.Time   // when the person pressed a key last
+	said    map[capabilities.ID][]show.Line // of open forms that were selected: what was said of them, once it is known
+	edited  *editedCall                     // shown in place of the selected call; nil for none
+	pressed time.Time                       // when the person pressed a key last
 
 	marked map[uint64]bool          // rows
 	again  map[capabilities.ID]bool // forms on which the person votes as the agent too, beside a vote as another
@@ -142,8 +144,40 @@ type agents struct {
 	all  []view.AgentStatus
 }
 
+// discussed has what was said of a form.
+type discussed struct {
+	form  capabilities.ID
+	lines []show.Line
+}
+
+// discuss asks for what was said of the selected form, if that is not known.
+func discuss(m *model) tea.Cmd {
+	e := m.selected()
+	if e == nil || !e.AnswerNeeded {
+		return nil
+	}
+	if _, known := m.said[e.MessageID]; known {
+		return nil
+	}
+	form := *e
+	m.said[form.MessageID] = nil // it is under way
+	return func() tea.Msg {
+		found, err := api.Search.Do(m.ctx, m.node, api.DiscussionOf(api.Acting{}, form.MessageID))
+		return discussed{form.MessageID, show.Discussion(&form, found, err)}
+	}
+}
+
 // Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	next, cmd := take(m, msg)
+	if more := discuss(m); more != nil {
+		return next, tea.Batch(cmd, more)
+	}
+	return next, cmd
+}
+
+// take changes the state by a message.
+func take(m *model, msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.screen.Width, m.height = max(msg.Width, 20), max(msg.Height, 8)
@@ -167,6 +201,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.arrange(m.now(), false)
 	case edited:
 		return m, takeEdited(m, msg)
+	case discussed:
+		m.said[msg.form] = msg.lines
 	case released:
 		if m.held == int(msg) {
 			m.held = 0
@@ -201,6 +237,9 @@ func (m *model) add(messages []view.Message) (held tea.Cmd) {
 	for _, e := range messages {
 		if before := m.items[e.Number]; e.Number == m.chosen && before != nil && (before.AnswerRevision() != e.AnswerRevision() || !before.IsSecondVote() && e.IsSecondVote()) {
 			held = m.hold()
+		}
+		if e.Type == "message" && !e.ReplyTo.IsZero() {
+			clear(m.said)
 		}
 		if e.Dismissed {
 			delete(m.items, e.Number)
@@ -280,7 +319,13 @@ func (m *model) finish(d done) tea.Cmd {
 		m.state = m.screen.Paint(terminal.Wrong, terminal.Visible(terminal.Message(d.err)))
 		return nil
 	}
-	m.state = d.said
+	if m.state = d.said; len(d.settled) == 0 {
+		for _, n := range d.numbers { // it may be a question about it
+			if e := m.items[n]; e != nil {
+				delete(m.said, e.MessageID)
+			}
+		}
+	}
 	if !slices.Contains(d.settled, m.chosen) {
 		return nil
 	}

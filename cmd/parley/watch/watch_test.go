@@ -11,6 +11,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/show"
 	"parley/events"
 	"parley/mailbox/form"
 	"parley/mailbox/form/formtest"
@@ -18,7 +19,7 @@ import (
 
 // newModel returns a model of a terminal of 80 by 20 cells.
 func newModel() *model {
-	m := &model{ctx: nil, list: list{items: map[uint64]*view.Message{}}, as: "HOST", again: map[capabilities.ID]bool{}, marked: map[uint64]bool{}, seen: map[string]bool{}}
+	m := &model{ctx: nil, list: list{items: map[uint64]*view.Message{}}, as: "HOST", again: map[capabilities.ID]bool{}, marked: map[uint64]bool{}, seen: map[string]bool{}, said: map[capabilities.ID][]show.Line{}}
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 20})
 	return m
 }
@@ -171,7 +172,7 @@ func TestSecondVoteHasItsOwnKey(t *testing.T) {
 		m := newModel()
 		m.Update(arrived{e})
 		m.rest()
-		if s := screenOf(m); !strings.Contains(s, `! you have voted as "ops" already`) || !strings.Contains(s, `v vote as "HOST" too`) || strings.Contains(s, "a allow ·") || strings.Contains(s, "r answer ·") {
+		if s := screenOf(m); !strings.Contains(s, `! you have voted as "ops" already`) || !strings.Contains(s, `v vote as "HOST" too`) || strings.Contains(s, "a allow ·") || strings.Contains(s, "a answer ·") {
 			t.Fatalf("%s: the screen:\n%s", name, s)
 		}
 		for _, key := range []string{"a", "A", "d", "r"} {

@@ -87,9 +87,9 @@ export function startAttaching() {
     } else if (file && fieldOf(event)) take(fieldOf(event), file);
   });
   document.addEventListener('keydown', (event) => {
-    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey) || composing(event) || !event.target.matches?.('.writer textarea')) return;
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey) || composing(event) || !event.target.matches?.('.writer textarea, .asks textarea')) return;
     event.preventDefault();
-    event.target.closest('.writer').querySelector('button.primary').click();
+    event.target.closest('.writer, .asks').querySelector('button.primary').click();
   });
   document.addEventListener('dragover', (event) => { if (fieldOf(event) || event.target.closest?.('.writer')) event.preventDefault(); });
   document.addEventListener('drop', (event) => {

@@ -54,7 +54,7 @@ export function replaceCard(old, next) {
   tellTimes(next);
   if (old.hasAttribute('data-waits') && next.hasAttribute('data-waits') && old.hasAttribute('data-group') === next.hasAttribute('data-group')) {
     if (old.dataset.revision !== next.dataset.revision) return replaceQuestion(old, next);
-    for (const part of ['.head', '.notes', '.place']) old.querySelector(part)?.replaceWith(next.querySelector(part) ?? '');
+    for (const part of ['.head', '.discussion', '.notes', '.place']) old.querySelector(part)?.replaceWith(next.querySelector(part) ?? '');
     updateSecond(old, next);
     return old;
   }

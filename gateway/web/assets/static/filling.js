@@ -137,8 +137,7 @@ export class Filling {
 
   /** Returns the input as texts, for the node to parse. */
   texts(pressed) {
-    const question = pressed?.matches('[data-asks]') ? this.form.elements.namedItem('question').value : undefined;
-    return this.sent(pressed).flatMap((f) => f.texts(pressed).map((text) => ({ name: f.spec.name, text: f.spec.name === 'reason' ? question ?? text : text })));
+    return this.sent(pressed).flatMap((f) => f.texts(pressed).map((text) => ({ name: f.spec.name, text })));
   }
 
   /** Returns what the references of the answer are narrowed to, as the sentences say it. It throws if one cannot be given. */
@@ -184,11 +183,11 @@ export class Filling {
       event.preventDefault(); // a key that is held was pressed for what had the focus before
       return;
     }
-    const button = this.form.querySelector('button.primary[name=do]');
+    const button = this.form.querySelector('button.primary[name=do]:not([form])');
     if (event.ctrlKey || event.metaKey) {
       event.preventDefault();
       if (!this.isApproval) this.form.requestSubmit(button ?? undefined);
-      else if (event.target.matches('textarea')) this.form.querySelector(event.target.closest('.edit-card') ? '[data-edited]' : event.target.closest('.asks') ? '[data-asks]' : event.target.closest('.leave') ? '[data-leaves]' : '.choices button[value=deny]').click();
+      else if (event.target.matches('textarea')) this.form.querySelector(event.target.closest('.edit-card') ? '[data-edited]' : event.target.closest('.leave') ? '[data-leaves]' : '.choices button[value=deny]').click();
     } else if (event.target.matches(typed) && this.fields.length > 1) {
       event.preventDefault(); // Enter does not send a form of several fields
       const at = this.fields.findIndex((f) => f.element.contains(event.target));

@@ -31,6 +31,7 @@ function callOf(what, card, sent) {
     case 'rule': return ['make_rule', { as: about.as, agent: sent.get('agent'), form: sent.get('form'), offer: sent.get('offer'), ...(sent.has('never') && { never: true }), ...(sent.get('until') && { until: new Date(Date.now() + parseInt(sent.get('until'), 10) * 3_600_000).toISOString() }) }];
     case 'adopt': return ['adopt', { ...about, edge: sent.get('edge'), name: sent.get('name') }];
     case 'together': return ['decide_many', { as: card.dataset.as, decisions: decisionsOf(sent), key: crypto.randomUUID?.() ?? '' }];
+    case 'asked': return ['reply', { ...about, text: sent.get('question') }];
     case 'reply': return ['reply', { ...about, text: sent.get('text'), ...(sent.has('all') && { all: true }), ...(sent.has('files') && { files: sent.getAll('files').map((f) => JSON.parse(f)) }) }];
   }
   return ['dismiss', about];
@@ -80,7 +81,7 @@ function wordsFor(refused) {
 }
 
 const said = {
-  together: 'Decided', answer: 'Answered', decline: 'Declined', cancel: 'Cancelled', withdraw: 'Vote withdrawn', amend: 'Changed', forward: 'Forwarded', adopt: 'Kept', reply: 'Sent', rule: 'The rule is made', dismiss: 'Done',
+  together: 'Decided', answer: 'Answered', decline: 'Declined', cancel: 'Cancelled', withdraw: 'Vote withdrawn', amend: 'Changed', forward: 'Forwarded', adopt: 'Kept', reply: 'Sent', asked: 'Asked', rule: 'The rule is made', dismiss: 'Done',
   wake: 'Brought back', restore: 'Not done',
 };
 
