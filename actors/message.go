@@ -230,7 +230,12 @@ func postOnce(b *mailboxActor, p mailbox.PostMessage) (*events.MessagePosted, er
 	if err != nil {
 		return nil, err
 	}
-	return evs[0].(*events.MessagePosted), nil
+	for _, e := range evs {
+		if posted, ok := e.(*events.MessagePosted); ok { // the first, or the second of one that is queued
+			return posted, nil
+		}
+	}
+	return nil, parley.Refuse(parley.Internal, "no message was posted")
 }
 
 // promptState returns the state of a message to this agent.

@@ -540,7 +540,13 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 			e.ReplyNumber = &parent
 		}
 	}
-	e.Delivered = e.Sent && m.Refused == "" && v.wasDelivered(m)
+	if m.Behind != nil && m.To() == m.Behind.Promise {
+		e.ToName = m.Behind.Path
+	}
+	if e.Promised = v.promised(m); e.Promised == nil {
+		e.Delivered = e.Sent && m.Refused == "" && v.wasDelivered(m)
+	}
+	e.ToFollow = v.toFollow(m)
 	if e.Received || e.Delivered {
 		if e.State, err = mailbox.StateOf(&v.state.Mail, m); err != nil {
 			return e, err

@@ -233,8 +233,13 @@ func samples() map[string]Event {
 		"ReviewerSet.v1": &ReviewerSet{
 			Reviewer: testID(6), Sample: 10, Cautious: true, Wait: 60_000, Rules: []MandateRule{{Tool: "shell", Covers: *goldenCoverage()}},
 		},
-		"ReviewAsked.v1": &ReviewAsked{Form: testID(1), Reviewer: testID(6), MayAllow: true, Sample: 10, Until: goldenAt + 1},
-		"ReviewEnded.v1": &ReviewEnded{Form: testID(1), Reviewer: testID(6), How: ReviewSampled, Note: "it tests", Date: goldenAt},
+		"ReviewAsked.v1":    &ReviewAsked{Form: testID(1), Reviewer: testID(6), MayAllow: true, Sample: 10, Until: goldenAt + 1},
+		"MailQueued.v1":     &MailQueued{Message: testID(1), Request: testID(2), Promise: testID(3), Path: "helper", Date: goldenAt},
+		"QueuedSent.v1":     &QueuedSent{Message: testID(1), To: testID(4), Via: testID(5), Facet: goldenGrant(1).Facet, Text: []Span{{Edge: "me", Value: capabilities.Reference(goldenGrant(2).Ref())}}, Date: goldenAt},
+		"QueuedEnded.v1":    &QueuedEnded{Message: testID(1), Why: "not sent: form 3 was declined", Date: goldenAt},
+		"UseQueued.v1":      &UseQueued{Use: testID(1), Request: testID(2), Promise: testID(3), Path: "notes", Verb: "read", Input: capabilities.Record(map[string]capabilities.Value{"path": capabilities.String("a.md")}), Key: "key", Date: goldenAt},
+		"QueuedUseEnded.v1": &QueuedUseEnded{Use: testID(1), How: UseDenied, Code: "NOT_PERMITTED", Text: "it was revoked", Date: goldenAt},
+		"ReviewEnded.v1":    &ReviewEnded{Form: testID(1), Reviewer: testID(6), How: ReviewSampled, Note: "it tests", Date: goldenAt},
 	}
 }
 

@@ -51,6 +51,16 @@ func (s *State) Apply(r events.Recorded) error {
 		return f.messageDismissed(e)
 	case *events.MessageRestored:
 		return f.messageRestored(e)
+	case *events.MailQueued:
+		s.Mail.queue.next = e
+	case *events.QueuedSent:
+		return queuedSent(f, e)
+	case *events.QueuedEnded:
+		return queuedEnded(f, e)
+	case *events.UseQueued:
+		return useQueued(f, e)
+	case *events.QueuedUseEnded:
+		return queuedUseEnded(f, e)
 	case *events.MessageScheduled:
 		return f.messageScheduled(e)
 	case *events.ScheduleFired:
@@ -261,8 +271,8 @@ func (f fold) agentCreated(e *events.AgentCreated) error {
 }
 
 func (f fold) formRequested(e *events.FormRequested) error {
-	m := &Message{Number: e.Number, Form: newForm(e)}
-	if e.From == f.ID {
+	m := &Message{Number: e.Number, Form: newForm(e), Behind: f.Mail.queue.take(e.ID)}
+	if e.From == f.ID && m.Behind == nil {
 		m.Form.Holders = []capabilities.ID{e.To}
 	}
 	if err := f.Mail.add(m, f.Version, f.at); err != nil {
@@ -276,6 +286,9 @@ func (f fold) formRequested(e *events.FormRequested) error {
 	f.Mail.indexOpen(m)
 	if e.Kind == events.Approval {
 		f.shownChanged()
+	}
+	if m.Behind != nil {
+		return f.enterQueued(m)
 	}
 	f.Grants.addReply(e.To, e.ID, e.Date)
 	f.Outbox.enqueue(events.OutboxCopy, e.ID, e.To)
@@ -308,6 +321,7 @@ func (f fold) formCancelled(e *events.FormCancelled) error {
 // settled applies the end of a form. At its home, the outcome is enqueued for every holder.
 func (f fold) settled(m *Message, at capabilities.Time) {
 	f.Mail.settle(m, f.Version)
+	f.unqueue(m)
 	f.Grants.Answers.End(m.Form.ID)
 	defer f.retire(m)
 	if m.Form.From != f.ID {
@@ -394,7 +408,7 @@ func (f fold) forwardQueued(e *events.ForwardQueued) error {
 }
 
 func (f fold) messagePosted(e *events.MessagePosted) error {
-	m := &Message{Number: e.Number, Posted: e}
+	m := &Message{Number: e.Number, Posted: e, Behind: f.Mail.queue.take(e.Message)}
 	if err := f.Mail.add(m, f.Version, f.at); err != nil {
 		return err
 	}
@@ -417,6 +431,9 @@ func (f fold) messagePosted(e *events.MessagePosted) error {
 	if e.From == f.ID {
 		addKey(&f.Mail.Keys.posted, m.Posted.Key, m.Number)
 		f.Mail.Texts.sent(e)
+		if m.Behind != nil {
+			return f.enterQueued(m)
+		}
 		for _, to := range m.Recipients() {
 			f.Grants.addReply(to, e.Message, e.Date)
 			f.Outbox.enqueue(events.OutboxCopy, e.Message, to)

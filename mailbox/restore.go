@@ -137,6 +137,9 @@ func (img *snapshot) restore(s *State) error {
 func (img *snapshot) restoreInbox(l *Mail) error {
 	l.Texts, l.marked, l.Index.tally = img.Texts, img.Marked, img.Tally
 	l.Schedules = Schedules{all: img.Scheduled, made: img.Schedules}
+	if err := l.queue.restore(l, img.Queued); err != nil {
+		return err
+	}
 	for _, s := range img.Scheduled {
 		if s.MessageScheduled == nil || s.Schedule > img.Schedules {
 			return fmt.Errorf("%w: a schedule without a message", ErrNonsense)
@@ -264,7 +267,7 @@ func (mi *messageSnapshot) restore(s *State) error {
 		return fmt.Errorf("%w: message %d is both or neither, or not there", ErrNonsense, n)
 	}
 	m := &Message{
-		Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted, Refused: mi.Refused, Receipts: mi.Receipts, Unreached: mi.Unreached, Members: mi.Members, reached: s.Mail.reached.of(n),
+		Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted, Refused: mi.Refused, Receipts: mi.Receipts, Unreached: mi.Unreached, Members: mi.Members, Behind: mi.Behind, reached: s.Mail.reached.of(n),
 	}
 	if e := mi.Requested; e != nil {
 		m.Refused = ""

@@ -74,6 +74,7 @@ type snapshot struct {
 
 	Scheduled []Schedule
 	Schedules uint64 // that were ever made
+	Queued    []QueuedUse
 	Offers    []Offer
 	Unoffered *unofferedSnapshot // nil if it is not kept
 	Acks      []ackSnapshot
@@ -163,6 +164,7 @@ type messageSnapshot struct {
 	Unreached []events.MessageUnreached
 	Members   []events.MemberReported
 	Review    *Reviewing // nil for none
+	Behind    *events.MailQueued
 }
 
 // amendmentSnapshot is the way to the present question of a form, which the message has.
@@ -253,7 +255,7 @@ func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) 
 		Prompts: numbersOf(s.Runs.prompts), Cut: numbersOf(s.Runs.interrupted),
 		Uses: s.Account.snapshots(), Made: made,
 		Rights: s.Grants.Answers.All(), Away: s.StandIns.away, Members: s.StandIns.members, Sessions: s.Sessions.all, Texts: s.Mail.Texts,
-		Scheduled: s.Mail.Schedules.all, Schedules: s.Mail.Schedules.made, Files: s.Files.snapshot(), Head: head,
+		Scheduled: s.Mail.Schedules.all, Schedules: s.Mail.Schedules.made, Queued: s.Mail.queue.uses, Files: s.Files.snapshot(), Head: head,
 	}
 	if s.Mail.marked {
 		img.Marked, img.Tally = true, s.Mail.Index.tally
@@ -298,7 +300,7 @@ func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) 
 
 // snapshotOf returns what is stored of a message that is in memory.
 func snapshotOf(s *State, m *Message) messageSnapshot {
-	img := messageSnapshot{Number: m.Number, Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused, Receipts: m.Receipts, Unreached: m.Unreached, Members: m.Members}
+	img := messageSnapshot{Number: m.Number, Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused, Receipts: m.Receipts, Unreached: m.Unreached, Members: m.Members, Behind: m.Behind}
 	f := m.Form
 	if f == nil {
 		return img

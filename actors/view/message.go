@@ -86,7 +86,27 @@ type Message struct {
 	Review       *Review            `json:"review,omitempty"`    // of an approval that a reviewer has before its asker's host
 	Origin       *events.Origin     `json:"-"`                   // of a form asked in a dialect
 
+	Promised *Promised   `json:"promised,omitempty"` // of what the agent sent to the answer of a request, until that is there
+	ToFollow []Following `json:"toFollow,omitempty"` // of a form that the agent asked: what waits for its answer, in order
+
 	Archived *Archived `json:"archived,omitempty"` // of a message in a list whose content is elsewhere
+}
+
+// Promised is the form for whose answer a message waits. Name is a path that begins with the name of that answer.
+type Promised struct {
+	Form   capabilities.ID `json:"form"`
+	Number uint64          `json:"number"`
+	Name   string          `json:"name"`
+}
+
+// Following is a message or a use that goes on when a form is answered.
+type Following struct {
+	ID     capabilities.ID   `json:"id"`
+	Number *uint64           `json:"number,omitempty"` // of a message; a use has none
+	Type   string            `json:"type"`             // as of a Message, or use
+	Name   string            `json:"name"`             // as in Promised
+	Words  string            `json:"words"`
+	At     capabilities.Time `json:"at"` // when it was queued
 }
 
 // Recipient is one of several recipients of a message. Said is what its sender calls it, where the viewer has no name for it: any

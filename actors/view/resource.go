@@ -7,7 +7,8 @@ import (
 
 // The states of a use.
 const (
-	UseAsked   = "asked" // who gave the reference decides on it
+	UseQueued  = "queued" // it is for the answer of a request, which is not there yet
+	UseAsked   = "asked"  // who gave the reference decides on it
 	UseBegun   = "begun"
 	UseDone    = "done"
 	UseFailed  = "failed"
@@ -28,7 +29,13 @@ type Use struct {
 }
 
 // HasEnded reports whether the use has ended.
-func (u *Use) HasEnded() bool { return u.State != UseAsked && u.State != UseBegun && u.State != "" }
+func (u *Use) HasEnded() bool {
+	switch u.State {
+	case UseQueued, UseAsked, UseBegun, "":
+		return false
+	}
+	return true
+}
 
 // Holding is what an agent holds of a resource.
 type Holding struct {
