@@ -66,7 +66,11 @@ func (m requestForm) handle(b *mailboxActor) (pending[view.Asked], error) {
 	}
 	e := evs[len(evs)-1].(*events.FormRequested) // behind that it is queued, if it is
 	b.addWaiter(e.ID, m.waiting)
-	return pending[view.Asked]{view.Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}, nodesTo(b, e.To)}, nil
+	sent := pending[view.Asked]{view.Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}, nodesTo(b, e.To)}
+	if len(evs) > 1 { // it is queued
+		sent.result.Promised, err = promisedOf(b, e.ID)
+	}
+	return sent, err
 }
 
 // addWaiter adds a waiter for the outcome of a form that is open. Nil is none.
@@ -102,6 +106,7 @@ func knownAsk(b *mailboxActor, ask mailbox.RequestForm, k mailbox.Existing, reve
 	f := k.Message.Form
 	asked := view.Asked{Form: f.ID, Promise: f.Promise, Number: k.Message.Number}
 	if f.IsOpen() {
+		asked.Promised = b.viewer().promised(k.Message)
 		return asked, nil
 	}
 	outcome, err := b.outcomeOf(f, reveal)

@@ -47,6 +47,9 @@ func (m postMessage) handle(b *mailboxActor) (pending[view.Sent], error) {
 	sent := view.Sent{Message: e.Message, Number: e.Number, Queued: e.To != b.reg.id && b.node.works(e.To)}
 	sent.Given, sent.Plain = messagetext.References(m.command.Text, e.Text)
 	v := b.viewer()
+	if sent.Promised, err = promisedOf(b, e.Message); err != nil {
+		return pending[view.Sent]{}, err
+	}
 	sent.Recipients = v.recipients(e.Recipients)
 	for _, to := range (&mailbox.Message{Posted: e}).Recipients() {
 		if why := v.absence(to); why != nil {

@@ -3,9 +3,12 @@ package actors
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"parley"
+	"parley/actors/resource"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -41,6 +44,15 @@ func (v *viewer) promised(m *mailbox.Message) *view.Promised {
 		v.absent = err
 	}
 	return p
+}
+
+// promisedOf returns the form for whose answer a message waits that was just sent, or found; nil if it does not wait.
+func promisedOf(b *mailboxActor, message capabilities.ID) (*view.Promised, error) {
+	m, err := recalled(b.old, func() (*mailbox.Message, error) { return b.state.Mail.FindID(message) })
+	if err != nil {
+		return nil, err
+	}
+	return b.viewer().promised(m), nil
 }
 
 // maxFollowing bounds the words of what waits for an answer, in characters.
@@ -126,6 +138,47 @@ func (m queueUse) handle(b *mailboxActor) (mailbox.QueuedUse, error) {
 		return mailbox.QueuedUse{}, err
 	}
 	return *b.state.Mail.FindQueuedUse(m.command.Use, m.command.Key), nil
+}
+
+// describePromised returns what may become of a use of what a request will be answered with: the verbs of all kinds, and the uses that
+// wait. It is nil for any other name.
+func (rs Resources) describePromised(ctx context.Context, name string) *view.Holding {
+	h, err := query(ctx, rs.agent, func(s *mailbox.State, _ capabilities.Time) (*view.Holding, error) {
+		request, err := s.Promised(name)
+		if err != nil {
+			return nil, err
+		}
+		p := view.Promised{Form: request.ID(), Number: request.Number, Name: name}
+		h := &view.Holding{Words: "it " + p.Words() + ": uses go on, or end, with that", Verbs: []view.Verb{}, Uses: []view.UseBy{}}
+		for _, u := range slices.Backward(s.Mail.QueuedUses()) {
+			if u.Request == request.ID() && len(h.Uses) < listedUses {
+				one := view.UseBy{By: s.ID, ByName: "SELF", Words: useWords(u), State: view.UseQueued, Begun: u.Date}
+				if e := u.Ended; e != nil { // it was cancelled
+					one.State, one.Ended, one.Error = string(e.How), e.Date, parley.Refuse(parley.Code(e.Code), "%s", e.Text)
+				}
+				h.Uses = append(h.Uses, one)
+			}
+		}
+		return h, nil
+	})
+	if err != nil {
+		return nil
+	}
+	kinds := rs.agent.node.resources.kinds
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		for _, v := range kinds[kind].Describe(resource.Resource{Made: &events.ResourceMade{Kind: kind}}, capabilities.Facet{}) {
+			verb := verbOf(v)
+			at := slices.IndexFunc(h.Verbs, func(o view.Verb) bool { return o.Name == verb.Name })
+			switch {
+			case at < 0:
+				h.Verbs = append(h.Verbs, verb)
+			case len(verb.Takes) > len(h.Verbs[at].Takes):
+				verb.Needs = min(verb.Needs, h.Verbs[at].Needs)
+				h.Verbs[at] = verb
+			}
+		}
+	}
+	return h
 }
 
 // keyOfQueued returns the key by which a queued use is known at its resource's home. One without a key of its agent's own has one too: so

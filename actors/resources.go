@@ -515,6 +515,11 @@ func (rs Resources) Use(ctx context.Context, r Used) (view.Use, error) {
 		}
 		return rs.useQueued(ctx, queued, r.Wait)
 	}
+	if parley.CodeOf(err) == parley.UnknownName && r.Verb == "" {
+		if h := rs.describePromised(ctx, r.Name); h != nil {
+			return view.Use{Holds: h}, nil
+		}
+	}
 	if err != nil {
 		return view.Use{}, err
 	}
@@ -596,13 +601,17 @@ func (rs *resources) describe(ctx context.Context, home *Agent, kind resource.Ki
 		return view.Use{}, err
 	}
 	for _, v := range kind.Describe(rs.resource(u.resource, made), h.Facet) {
-		verb := view.Verb{Name: v.Name, Words: v.Words, Takes: []view.Take{}, Needs: v.Needs}
-		for _, t := range v.Takes {
-			verb.Takes = append(verb.Takes, view.Take(t))
-		}
-		h.Verbs = append(h.Verbs, verb)
+		h.Verbs = append(h.Verbs, verbOf(v))
 	}
 	return view.Use{Holds: h}, nil
+}
+
+func verbOf(v resource.Verb) view.Verb {
+	verb := view.Verb{Name: v.Name, Words: v.Words, Takes: []view.Take{}, Needs: v.Needs}
+	for _, t := range v.Takes {
+		verb.Takes = append(verb.Takes, view.Take(t))
+	}
+	return verb
 }
 
 // beginUse charges a use, and has it go out when that is on disk. For a use that there is, it returns how that is.

@@ -127,6 +127,9 @@ func (q *MailQueue) isBehind(request capabilities.ID) bool {
 	return len(q.behind[request]) > 0 || slices.ContainsFunc(q.uses, func(u QueuedUse) bool { return u.Request == request && u.Ended == nil })
 }
 
+// Promised returns the open request for whose answer a path stands. It refuses with UNKNOWN_NAME any other.
+func (s *State) Promised(path string) (*Message, error) { return s.promised(path, unknownName(path)) }
+
 // promised returns the open request for whose answer a path stands, if the error is that nothing else has its name. Otherwise it returns
 // the error.
 func (s *State) promised(path string, err error) (*Message, error) {

@@ -99,6 +99,11 @@ type Promised struct {
 	Name   string          `json:"name"`
 }
 
+// Words returns what the message waits for, in words.
+func (p *Promised) Words() string {
+	return fmt.Sprintf("waits for the answer of form %d, %s", p.Number, parley.Quoted(p.Name, 80))
+}
+
 // Following is a message or a use that goes on when a form is answered.
 type Following struct {
 	ID     capabilities.ID   `json:"id"`
@@ -107,6 +112,14 @@ type Following struct {
 	Name   string            `json:"name"`             // as in Promised
 	Words  string            `json:"words"`
 	At     capabilities.Time `json:"at"` // when it was queued
+}
+
+// Line returns it in one line. A use is named by its ID, by which it is cancelled.
+func (f Following) Line() string {
+	if f.Number != nil {
+		return fmt.Sprintf("%s %d to %s: %s", f.Type, *f.Number, parley.Quoted(f.Name, 80), f.Words)
+	}
+	return fmt.Sprintf("%s %s of %s: %s", f.Type, f.ID, parley.Quoted(f.Name, 80), f.Words)
 }
 
 // Recipient is one of several recipients of a message. Said is what its sender calls it, where the viewer has no name for it: any
@@ -628,6 +641,8 @@ type Sent struct {
 	// one and was taken as text: it names nothing that the sender holds, or is code or in quotes.
 	Given []string `json:"given,omitempty"`
 	Plain []string `json:"plain,omitempty"`
+
+	Promised *Promised `json:"promised,omitempty"` // the message waits for the answer of that form
 
 	Queued     bool        `json:"queued,omitempty"`     // the recipient's program works: it is prompted with the message when that turn ends
 	Recipients []Recipient `json:"recipients,omitempty"` // of a message to several

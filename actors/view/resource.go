@@ -37,10 +37,10 @@ func (u *Use) HasEnded() bool {
 	return true
 }
 
-// Holding is what an agent holds of a resource.
+// Holding is what an agent holds of a resource. Of an answer that is not there yet it has the verbs of all kinds, and no Resource and Kind.
 type Holding struct {
-	Resource capabilities.ID    `json:"resource"`
-	Kind     capabilities.Kind  `json:"kind"`
+	Resource capabilities.ID    `json:"resource,omitzero"`
+	Kind     capabilities.Kind  `json:"kind,omitempty"`
 	Facet    capabilities.Facet `json:"facet,omitzero"`
 	Words    string             `json:"words"` // all that it permits, in one line
 	Used     uint32             `json:"used"`  // how often its grant was used; of the host, all of them

@@ -34,6 +34,8 @@ type entry struct {
 	NotTo   []string          `json:"unreached,omitempty"`  // whom it did not reach, and why
 	Members []string          `json:"members,omitempty"`    // of a group that it was sent to: how far it has come with each
 	Absent  string            `json:"absent,omitempty"`     // of which recipients nobody reads the mailbox now, in words
+	Waits   string            `json:"waitsFor,omitempty"`   // of what was sent to an answer that is not there yet, in words
+	Follow  []string          `json:"toFollow,omitempty"`   // of a form: what waits for its answer
 	Sent    bool              `json:"sent,omitempty"`
 	Date    capabilities.Time `json:"date"`
 	ReplyTo *uint64           `json:"replyTo,omitempty"`
@@ -243,6 +245,12 @@ func entryOf(m *view.Message) entry {
 	}
 	if m.Sent {
 		e.To = partyOf(m.To, m.ToName)
+	}
+	if m.Promised != nil {
+		e.Waits = sanitize.Line(m.Promised.Words())
+	}
+	for _, f := range m.ToFollow {
+		e.Follow = append(e.Follow, sanitize.Line(f.Line()))
 	}
 	e.Absent = absentWords(m.Receipts)
 	for _, one := range m.Members {

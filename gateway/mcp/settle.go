@@ -9,6 +9,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/gateway/sanitize"
 )
 
 // end performs an operation that ends a form, and returns the outcome.
@@ -144,6 +145,9 @@ func sendMessage(ctx context.Context, c *call) (any, error) {
 	}
 	if s.Queued {
 		s.Known = "stored; the recipient works: it is queued until the turn ends"
+	}
+	if s.Promised != nil {
+		s.Known = "stored; it " + sanitize.Line(s.Promised.Words()) + ", and goes on, or ends, with that"
 	}
 	if lines := absentWords(s.Sent.Absent); lines != "" {
 		s.Known, s.Sent.Absent = "stored; "+lines, nil

@@ -76,6 +76,9 @@ func (c card) Progress() string {
 	if !c.Sent || c.Received || c.Outcome != nil || c.Message.Refused != "" || c.Archived != nil {
 		return ""
 	}
+	if c.Promised != nil {
+		return "Not sent yet: it " + c.Promised.Words()
+	}
 	if c.State == "" {
 		return "Not delivered yet"
 	}

@@ -238,6 +238,8 @@ func (r row) State() string {
 		return fmt.Sprintf("○ %d of %d", r.Votes.Have, r.Votes.Need)
 	case r.Status == view.StatusOpen && r.Sent && !r.AnswerNeeded:
 		return "○ Waits"
+	case r.Promised != nil:
+		return "○ Waits"
 	case r.Outcome == nil && r.Overdue:
 		return "Overdue"
 	case r.Outcome == nil && r.Sent && !r.Received && r.Message.State.Rank() > 0:

@@ -171,7 +171,12 @@ func ending(e view.Message, s terminal.Screen) string {
 	if e.Outcome != nil {
 		b.WriteString(" - " + Settled(e, s))
 	}
+	if n := len(e.ToFollow); n > 0 {
+		b.WriteString(fmt.Sprintf(", %d to follow", n))
+	}
 	switch {
+	case e.Promised != nil:
+		b.WriteString(" - " + terminal.Visible(e.Promised.Words()))
 	case e.Queued && e.Sent && !e.Received:
 		b.WriteString(" - queued until the turn ends")
 	case e.Queued:
@@ -215,8 +220,14 @@ func state(e view.Message, s terminal.Screen) (text string) {
 
 // Receipts returns lines on how far a message has come, and with whom.
 func Receipts(e view.Message, s terminal.Screen) (lines []Line) {
-	if e.Sent && !e.Received && e.Outcome == nil && e.State == "" && e.Refused == "" {
+	switch {
+	case e.Promised != nil:
+		lines = append(lines, Line{Note, "not sent yet: it " + terminal.Visible(e.Promised.Words())})
+	case e.Sent && !e.Received && e.Outcome == nil && e.State == "" && e.Refused == "":
 		lines = append(lines, Line{Note, "not delivered yet"})
+	}
+	for _, f := range e.ToFollow {
+		lines = append(lines, Line{Note, "goes on with the answer: " + terminal.Visible(f.Line())})
 	}
 	if len(e.Recipients) > 3 {
 		lines = append(lines, Line{Note, "to " + recipients(e.Recipients, len(e.Recipients))})
