@@ -13,6 +13,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
+	"parley/mailbox/proof"
 )
 
 // requestNamed asks a host for something, to have it as a name.
@@ -269,5 +270,75 @@ func TestUsesOfAnAnswerGoOnWithIt(t *testing.T) {
 	}
 	if _, err := write(fae, "f3", "k3", eventually.Patience); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("a third use of two is refused with %v", err)
+	}
+}
+
+// TestAFormThatWasQueuedIsProven proves the answer to a form that was asked of an answer.
+func TestAFormThatWasQueuedIsProven(t *testing.T) {
+	t.Parallel()
+	n := openNode(t, t.TempDir())
+	fae, worker := guest(t, n, "fae"), guest(t, n, "worker")
+	asked := requestNamed(t, fae, "HOST", "helper")
+	form := ask(t, fae, parley.Form{To: "helper"})
+	resolve(t, n.Host(), asked.Form, "worker", capabilities.Facet{})
+	awaitMessage(t, worker, form.Form)
+	if _, err := worker.Answer(t.Context(), capabilities.FormID(form.Form), parley.Answer{Values: text("a", "80")}); err != nil {
+		t.Fatal(err)
+	}
+	made, err := fae.Mail().Prove(t.Context(), capabilities.FormID(form.Form), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := proof.Read([]byte(made.Proof), n.ID())
+	if err != nil || p.To != worker.ID() || p.Outcome.By != worker.ID() {
+		t.Errorf("it is proven (%v) as put to %s and answered by %s", err, p.To, p.Outcome.By)
+	}
+}
+
+// TestMailToAnAnswerGoesToAnotherNode asks a host of another node whom to ask, which answers with an agent of its own.
+func TestMailToAnAnswerGoesToAnotherNode(t *testing.T) {
+	t.Parallel()
+	a, b := openClusterNode(t, "a", false), openClusterNode(t, "b", true)
+	connectHosts(t, b, a)
+	worker := guest(t, b.Node, "worker")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "plan"), []byte("hello"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ResourcesOf(b.Host()).Make(t.Context(), NewResource{Name: "notes", Made: events.ResourceMade{Kind: capabilities.KindFolder, Folder: dir}}, false); err != nil {
+		t.Fatal(err)
+	}
+	asked, notes := requestNamed(t, a.Host(), "b", "helper"), requestNamed(t, a.Host(), "b", "notes")
+	first := send(t, a.Host(), "helper", "first, from @me:@self")
+	form := ask(t, a.Host(), parley.Form{To: "helper", Description: "which port?"})
+	read := make(chan error, 1)
+	go func() {
+		u, err := readNotes(t, a.Host(), "notes", "plan", "k")
+		if got, _ := u.Result.AsRecord(); err == nil && got["text"].Text() != "hello" {
+			err = fmt.Errorf("it read %v", u.Result)
+		}
+		read <- err
+	}()
+	eventually.Holds(t, "the use is queued", func() bool { return len(shownTo(t, a.Host(), notes.Form).ToFollow) == 1 })
+	resolve(t, b.Host(), asked.Form, "worker", capabilities.Facet{})
+	resolve(t, b.Host(), notes.Form, "notes", capabilities.Facet{Uses: 1})
+	awaitMessage(t, worker, form.Form)
+	if got := textsOf(t, worker, a.Host().ID()); fmt.Sprint(got) != "[first, from @me which port?]" {
+		t.Errorf("the worker has %q", got)
+	}
+	adoptReference(t, worker, first.Message, "me", "boss")
+	awaitMessage(t, a.Host(), send(t, worker, "boss", "thanks").Message)
+	if _, err := worker.Answer(t.Context(), capabilities.FormID(form.Form), parley.Answer{Values: text("a", "80")}); err != nil {
+		t.Fatal(err)
+	}
+	awaitSameOutcome(t, form.Form, view.StatusAnswered, a.Host(), worker)
+	if err := <-read; err != nil {
+		t.Error("the use that was queued:", err)
+	}
+	if _, err := readNotes(t, a.Host(), "notes", "plan", "k"); err != nil {
+		t.Error("the same key:", err)
+	}
+	if _, err := readNotes(t, a.Host(), "notes", "plan", "other"); parley.CodeOf(err) != parley.NotPermitted {
+		t.Errorf("a second use of one is refused with %v", err)
 	}
 }

@@ -340,7 +340,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "d7002af7a2eabc214ba45672da2c4acf1706462ec27eb580b5cfca083bdcf9ff"
+const goldenEnd = "dbe7ea7485df2097e30d1c5a8f74e9d247a54814c4fda59806ac73c80f8593a2"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {

@@ -126,7 +126,7 @@ func (m *Message) recall(r events.Recorded, self capabilities.ID) error {
 		}
 		return nil
 	case *events.QueuedSent:
-		if m.Behind == nil || m.Form == nil && m.Posted == nil {
+		if m.Form == nil && m.Posted == nil {
 			return nonsenseQueued(e.Message)
 		}
 		m.sendQueued(e)

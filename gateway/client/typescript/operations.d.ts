@@ -1201,6 +1201,7 @@ export interface Asked {
   outcome?: Outcome;
   /** An ID: {ULID}@{node}. */
   promise?: string;
+  promised?: Promised;
   unreachable?: boolean;
 }
 
@@ -1308,6 +1309,7 @@ export interface Envelope {
   priority?: string;
   /** An ID: {ULID}@{node}. */
   promiseId?: string;
+  promised?: Promised;
   queued?: boolean;
   receipts?: Array<Receipt>;
   received: boolean;
@@ -1333,6 +1335,7 @@ export interface Envelope {
   title?: string;
   /** An ID: {ULID}@{node}. */
   to: string;
+  toFollow?: Array<Following>;
   toName?: string;
   type: string;
   unreached?: Array<Unreached>;
@@ -1355,6 +1358,17 @@ export interface Finish {
   error?: string;
   final: Snapshot;
   status: string;
+}
+
+export interface Following {
+  /** A time in UTC, with milliseconds. */
+  at: string;
+  /** An ID: {ULID}@{node}. */
+  id: string;
+  name: string;
+  number?: number;
+  type: string;
+  words: string;
 }
 
 export interface ForwardStep {
@@ -1417,9 +1431,9 @@ export interface Granted {
 
 export interface Holding {
   facet?: Facet;
-  kind: string;
+  kind?: string;
   /** An ID: {ULID}@{node}. */
-  resource: string;
+  resource?: string;
   used: number;
   uses: Array<UseBy>;
   verbs: Array<Verb>;
@@ -1654,10 +1668,18 @@ export interface Permitted {
   outcome?: Outcome;
   /** An ID: {ULID}@{node}. */
   promise?: string;
+  promised?: Promised;
   /** An ID: {ULID}@{node}. */
   rule?: string;
   unattended?: boolean;
   unreachable?: boolean;
+}
+
+export interface Promised {
+  /** An ID: {ULID}@{node}. */
+  form: string;
+  name: string;
+  number: number;
 }
 
 export interface Proof {
@@ -1775,6 +1797,7 @@ export interface Sent {
   notTo?: Array<Recipient>;
   number: number;
   plain?: Array<string>;
+  promised?: Promised;
   queued?: boolean;
   recipients?: Array<Recipient>;
   unreachable?: boolean;

@@ -1333,6 +1333,7 @@ class Asked(_Asked, total=False):
     form: str  # An ID: {ULID}@{node}.
     outcome: Outcome
     promise: str  # An ID: {ULID}@{node}.
+    promised: Promised
     unreachable: bool
 
 
@@ -1445,6 +1446,7 @@ class Envelope(_Envelope, total=False):
     permission: Permission
     priority: str
     promiseId: str  # An ID: {ULID}@{node}.
+    promised: Promised
     queued: bool
     receipts: List[Receipt]
     recipients: List[Recipient]
@@ -1462,6 +1464,7 @@ class Envelope(_Envelope, total=False):
     text: str
     thread: str  # An ID: {ULID}@{node}.
     title: str
+    toFollow: List[Following]
     toName: str
     unreached: List[Unreached]
     unread: bool
@@ -1489,6 +1492,18 @@ class _Finish(TypedDict):
 
 class Finish(_Finish, total=False):
     error: str
+
+
+class _Following(TypedDict):
+    at: str  # A time in UTC, with milliseconds.
+    id: str  # An ID: {ULID}@{node}.
+    name: str
+    type: str
+    words: str
+
+
+class Following(_Following, total=False):
+    number: int
 
 
 class _ForwardStep(TypedDict):
@@ -1547,8 +1562,6 @@ class Granted(_Granted, total=False):
 
 
 class _Holding(TypedDict):
-    kind: str
-    resource: str  # An ID: {ULID}@{node}.
     used: int
     uses: List[UseBy]
     verbs: List[Verb]
@@ -1557,6 +1570,8 @@ class _Holding(TypedDict):
 
 class Holding(_Holding, total=False):
     facet: Facet
+    kind: str
+    resource: str  # An ID: {ULID}@{node}.
 
 
 class _Inbox(TypedDict):
@@ -1805,9 +1820,16 @@ class Permitted(_Permitted, total=False):
     mandate: str  # An ID: {ULID}@{node}.
     outcome: Outcome
     promise: str  # An ID: {ULID}@{node}.
+    promised: Promised
     rule: str  # An ID: {ULID}@{node}.
     unattended: bool
     unreachable: bool
+
+
+class Promised(TypedDict):
+    form: str  # An ID: {ULID}@{node}.
+    name: str
+    number: int
 
 
 class Proof(TypedDict):
@@ -1922,6 +1944,7 @@ class Sent(_Sent, total=False):
     given: List[str]
     notTo: List[Recipient]
     plain: List[str]
+    promised: Promised
     queued: bool
     recipients: List[Recipient]
     unreachable: bool
