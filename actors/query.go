@@ -407,13 +407,14 @@ type viewer struct {
 	secrets *keys.SecretBox
 	waiting map[*mailbox.Message]bool // what has not arrived, once it was asked for
 	absent  error                     // of a name that is not in memory
+	now     capabilities.Time
 
 	works func(capabilities.ID) bool         // whether an agent's program is in a turn
 	reads func(capabilities.ID) *view.Absent // why nobody reads an agent's mail; nil if somebody may
 }
 
 func newViewer(s *mailbox.State, n *Node) *viewer {
-	return &viewer{state: s, secrets: n.secrets, works: n.works, reads: n.reads}
+	return &viewer{state: s, secrets: n.secrets, now: n.now(), works: n.works, reads: n.reads}
 }
 
 func (b *mailboxActor) viewer() *viewer { return newViewer(b.state, b.node) }
@@ -678,6 +679,7 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 	e.Route, e.Votes, e.Review = v.route(f), v.votes(f), v.review(f)
 	e.AnswerNeeded = e.Received && f.NeedsAnswer(v.state)
 	if f.IsOpen() {
+		e.Claim = v.claim(f)
 		return nil
 	}
 	outcome, err := v.outcome(f, false)

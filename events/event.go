@@ -108,6 +108,8 @@ const (
 	kindQueuedEnded       Kind = 152
 	kindUseQueued         Kind = 153
 	kindQueuedUseEnded    Kind = 154
+	kindFormClaimed       Kind = 155
+	kindClaimQueued       Kind = 156
 )
 
 func (*FormRequested) kind() Kind { return kindFormRequested }
@@ -294,6 +296,10 @@ func (*UseQueued) kind() Kind { return kindUseQueued }
 
 func (*QueuedUseEnded) kind() Kind { return kindQueuedUseEnded }
 
+func (*FormClaimed) kind() Kind { return kindFormClaimed }
+
+func (*ClaimQueued) kind() Kind { return kindClaimQueued }
+
 // Recorded is an event with the time of its record in the log.
 type Recorded struct {
 	At    capabilities.Time
@@ -401,6 +407,8 @@ var schemas = map[Kind]schema{
 	kindQueuedEnded:       {name: "QueuedEnded", version: 1, make: func() Event { return new(QueuedEnded) }},
 	kindUseQueued:         {name: "UseQueued", version: 1, make: func() Event { return new(UseQueued) }},
 	kindQueuedUseEnded:    {name: "QueuedUseEnded", version: 1, make: func() Event { return new(QueuedUseEnded) }},
+	kindFormClaimed:       {name: "FormClaimed", version: 1, make: func() Event { return new(FormClaimed) }},
+	kindClaimQueued:       {name: "ClaimQueued", version: 1, make: func() Event { return new(ClaimQueued) }},
 	kindFormAmended:       {name: "FormAmended", version: 1, make: func() Event { return new(FormAmended) }},
 	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
 }

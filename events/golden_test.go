@@ -234,6 +234,8 @@ func samples() map[string]Event {
 			Reviewer: testID(6), Sample: 10, Cautious: true, Wait: 60_000, Rules: []MandateRule{{Tool: "shell", Covers: *goldenCoverage()}},
 		},
 		"ReviewAsked.v1":    &ReviewAsked{Form: testID(1), Reviewer: testID(6), MayAllow: true, Sample: 10, Until: goldenAt + 1},
+		"FormClaimed.v1":    &FormClaimed{Form: testID(1), By: testID(5), Until: goldenAt + 1_800_000, Was: testID(6), Date: goldenAt},
+		"ClaimQueued.v1":    &ClaimQueued{Form: testID(1), Until: goldenAt + 1_800_000, TakeOver: true, Date: goldenAt},
 		"MailQueued.v1":     &MailQueued{Message: testID(1), Request: testID(2), Promise: testID(3), Path: "helper", Date: goldenAt},
 		"QueuedSent.v1":     &QueuedSent{Message: testID(1), To: testID(4), Via: testID(5), Facet: goldenGrant(1).Facet, Text: []Span{{Edge: "me", Value: capabilities.Reference(goldenGrant(2).Ref())}}, Date: goldenAt},
 		"QueuedEnded.v1":    &QueuedEnded{Message: testID(1), Why: "not sent: form 3 was declined", Date: goldenAt},

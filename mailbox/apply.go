@@ -41,6 +41,10 @@ func (s *State) Apply(r events.Recorded) error {
 		return f.formRouted(e)
 	case *events.FormAmended:
 		return f.formAmended(e)
+	case *events.FormClaimed:
+		return formClaimed(f, e)
+	case *events.ClaimQueued:
+		return claimQueued(f, e)
 	case *events.VoteCast:
 		return f.voteCast(e)
 	case *events.VoteWithdrawn:
@@ -321,6 +325,7 @@ func (f fold) formCancelled(e *events.FormCancelled) error {
 // settled applies the end of a form. At its home, the outcome is enqueued for every holder.
 func (f fold) settled(m *Message, at capabilities.Time) {
 	f.Mail.settle(m, f.Version)
+	m.Form.claims = rare[Claims]{} // it may be let go of, and nobody is on it any more
 	f.unqueue(m)
 	f.Grants.Answers.End(m.Form.ID)
 	defer f.retire(m)
@@ -342,7 +347,7 @@ func (f fold) settled(m *Message, at capabilities.Time) {
 func (f fold) dropQueued(form *Form, at capabilities.Time) {
 	queued := form.Queued()
 	form.queued = rare[Queued]{} // the outcome replaces it, and what the home refused
-	if queued.Answer == nil && len(queued.Forwards) == 0 {
+	if queued.Answer == nil && queued.Claim == nil && len(queued.Forwards) == 0 {
 		return
 	}
 	f.Outbox.dropQueued(form.ID, queued)

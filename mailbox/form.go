@@ -25,6 +25,7 @@ type Form struct {
 	queued    rare[Queued]
 	questions rare[[]uint64]
 	review    rare[Reviewing]
+	claims    rare[Claims]
 }
 
 // Questions returns the numbers of the messages with which those who may answer the form have asked back, and to which its asker

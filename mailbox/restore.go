@@ -277,8 +277,8 @@ func (mi *messageSnapshot) restore(s *State) error {
 			m.Form.passed.edit().Forwarded = mi.Forwarded
 		}
 		m.Form.Outcome = Outcome{Answered: mi.Answered, Ended: mi.Ended, Settled: mi.Settled}
-		if mi.QueuedAnswer != nil || mi.QueuedForwards != nil || mi.Refused != "" || mi.Said != nil {
-			*m.Form.queued.edit() = Queued{Answer: mi.QueuedAnswer, Forwards: mi.QueuedForwards, Refused: mi.Refused, Said: mi.Said}
+		if mi.QueuedAnswer != nil || mi.QueuedForwards != nil || mi.Refused != "" || mi.Said != nil || mi.QueuedClaim != nil {
+			*m.Form.queued.edit() = Queued{Answer: mi.QueuedAnswer, Forwards: mi.QueuedForwards, Refused: mi.Refused, Said: mi.Said, Claim: mi.QueuedClaim}
 		}
 		if a := mi.Amended; a != nil {
 			if a.Last == nil || a.Asked == nil || a.Before == nil || a.Last.Form != e.ID {
@@ -293,7 +293,7 @@ func (mi *messageSnapshot) restore(s *State) error {
 		if len(mi.Questions) > 0 {
 			*m.Form.questions.edit() = mi.Questions
 		}
-		m.Form.review.part = mi.Review
+		m.Form.review.part, m.Form.claims.part = mi.Review, mi.Claims
 		if mi.Votes != nil {
 			*m.Form.votes.edit() = *mi.Votes
 		}

@@ -165,6 +165,9 @@ type messageSnapshot struct {
 	Members   []events.MemberReported
 	Review    *Reviewing // nil for none
 	Behind    *events.MailQueued
+	Claims    *Claims
+
+	QueuedClaim *events.ClaimQueued
 }
 
 // amendmentSnapshot is the way to the present question of a form, which the message has.
@@ -313,7 +316,7 @@ func snapshotOf(s *State, m *Message) messageSnapshot {
 		img.Amended = &amendmentSnapshot{Last: way.last, Asked: way.asked, Before: way.before}
 	}
 	img.Reminded, img.Routed, img.Questions = f.Reminded(), f.Routed(), f.Questions()
-	img.Review = f.review.part
+	img.Review, img.Claims, img.QueuedClaim = f.review.part, f.claims.part, queued.Claim
 	if !f.Votes().IsEmpty() {
 		img.Votes = f.Votes()
 	}

@@ -86,10 +86,41 @@ type Message struct {
 	Review       *Review            `json:"review,omitempty"`    // of an approval that a reviewer has before its asker's host
 	Origin       *events.Origin     `json:"-"`                   // of a form asked in a dialect
 
+	Claim    *Claim      `json:"claim,omitempty"`    // of an open form: who is on it
 	Promised *Promised   `json:"promised,omitempty"` // of what the agent sent to the answer of a request, until that is there
 	ToFollow []Following `json:"toFollow,omitempty"` // of a form that the agent asked: what waits for its answer, in order
 
 	Archived *Archived `json:"archived,omitempty"` // of a message in a list whose content is elsewhere
+}
+
+// Claim says who is on a form, until when. It is no vote, and gives nothing.
+type Claim struct {
+	By     capabilities.ID   `json:"by"`
+	ByName string            `json:"byName,omitempty"`
+	Since  capabilities.Time `json:"since,omitzero"`
+	Until  capabilities.Time `json:"until"`
+	Was    *Party            `json:"was,omitempty"` // whose claim it took over
+}
+
+// Words returns the claim in words, with functions for the name of an agent and for a time.
+func (c *Claim) Words(party func(id capabilities.ID, name string) string, when func(capabilities.Time) string) string {
+	words := "you are on it"
+	if c.ByName != "SELF" {
+		words = party(c.By, c.ByName) + " is on it"
+	}
+	words += ", until " + when(c.Until)
+	if c.Was != nil {
+		words += ", taken over from " + party(c.Was.ID, c.Was.Name)
+	}
+	return words
+}
+
+// Claimed is the result of a claim. A queued one is stored, and on its way to a home that cannot be reached.
+type Claimed struct {
+	Form   capabilities.ID `json:"form"`
+	Number uint64          `json:"number"`
+	Claim  *Claim          `json:"claim,omitempty"` // that stands now; nil for none
+	Queued bool            `json:"queued,omitempty"`
 }
 
 // Promised is the form for whose answer a message waits. Name is a path that begins with the name of that answer.
