@@ -392,6 +392,8 @@ func operationOf(button string, as api.Acting, which api.FormRef, sent url.Value
 		return "cancel_form", api.EndRequest{Acting: as, FormRef: which, Reason: sent.Get("reason")}
 	case "withdraw":
 		return "withdraw_vote", api.MessageRequest{Acting: as, FormRef: which}
+	case "claim", "release", "take-over":
+		return "claim_form", api.ClaimFormRequest{Acting: as, FormRef: which, Release: button == "release", TakeOver: button == "take-over"}
 	case "forward":
 		return "forward_form", api.ForwardFormRequest{Acting: as, FormRef: which, Recipient: sent.Get("to")}
 	case "rule":

@@ -123,7 +123,18 @@ func Passed(e view.Message, s terminal.Screen) (lines []Line) {
 	for _, words := range to {
 		lines = append(lines, Line{Note, "forwarded to " + words})
 	}
+	if words := claimed(e, s); words != "" {
+		lines = append(lines, Line{Note, words})
+	}
 	return lines
+}
+
+// claimed returns who is on a form, in words; "" for nobody.
+func claimed(e view.Message, s terminal.Screen) string {
+	if e.Claim == nil {
+		return ""
+	}
+	return e.Claim.Words(func(id capabilities.ID, name string) string { return Party(name, id) }, func(t capabilities.Time) string { return s.Moment(t.Std(), t.String()) })
 }
 
 // archived returns what is known of a message whose content is in a segment of the archive that is elsewhere.
@@ -161,6 +172,9 @@ func ending(e view.Message, s terminal.Screen) string {
 		}
 	}
 	b.WriteString(routed(e, s) + votes(e) + reviewed(e, s))
+	if words := claimed(e, s); words != "" {
+		b.WriteString(", " + words)
+	}
 	if e.SnoozedUntil != 0 {
 		b.WriteString(", snoozed until " + s.Moment(e.SnoozedUntil.Std(), e.SnoozedUntil.String()))
 	}
