@@ -342,7 +342,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "dbe7ea7485df2097e30d1c5a8f74e9d247a54814c4fda59806ac73c80f8593a2"
+const goldenEnd = "f7cf032c1b472c2e8f59670f3e1bf0e670f9c0c05fdebfe255f2bf5f43f8f274"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {

@@ -25,7 +25,6 @@ type Form struct {
 	queued    rare[Queued]
 	questions rare[[]uint64]
 	review    rare[Reviewing]
-	claims    rare[Claims]
 }
 
 // Questions returns the numbers of the messages with which those who may answer the form have asked back, and to which its asker
@@ -58,6 +57,7 @@ type passed struct {
 	Forwarded []events.FormForwarded
 	Routed    []events.FormRouted
 	Reminded  *events.FormReminded
+	Claims    Claims
 }
 
 // Forwarded returns the forwards of the form, in their order.

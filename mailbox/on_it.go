@@ -37,7 +37,7 @@ type Claims struct {
 
 // Claim returns the claim that is standing at a time; nil for none.
 func (f *Form) Claim(now capabilities.Time) *events.FormClaimed {
-	c := f.claims.get().Last
+	c := f.passed.get().Claims.Last
 	if c == nil || c.Until <= now || !f.IsOpen() {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (c ClaimForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 		return nil, nil
 	}
 	made := 0
-	for _, by := range f.claims.get().By {
+	for _, by := range f.passed.get().Claims.By {
 		if by == c.By {
 			made++
 		}
@@ -189,7 +189,7 @@ func (c RecordClaim) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Even
 	if m.Form.From == s.ID {
 		return nil, parley.Refuse(parley.NotPermitted, "form %s was asked here", c.Claim.Form)
 	}
-	if last := m.Form.claims.get().Last; !m.Form.IsOpen() || last != nil && *last == c.Claim {
+	if last := m.Form.passed.get().Claims.Last; !m.Form.IsOpen() || last != nil && *last == c.Claim {
 		return nil, nil
 	}
 	return []events.Event{&c.Claim}, nil
@@ -214,7 +214,7 @@ func (c RemoteClaim) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 // claimFor returns the last claim of a form, for who may answer it.
 func (f *Form) claimFor() Command {
 	c := RecordClaim{events.FormClaimed{Form: f.ID, By: f.From}} // the claimer has voted since
-	if last := f.claims.get().Last; last != nil {
+	if last := f.passed.get().Claims.Last; last != nil {
 		c.Claim = *last
 	}
 	return c
@@ -234,13 +234,13 @@ func formClaimed(f fold, e *events.FormClaimed) error {
 	if err != nil {
 		return err
 	}
-	c := *m.Form.claims.get()
+	c := m.Form.passed.get().Claims
 	c.Last = e
 	home := m.Form.From == f.ID
 	if home && e.Until != 0 {
 		c.By = append(slices.Clone(c.By), e.By)
 	}
-	*m.Form.claims.edit() = c
+	m.Form.passed.edit().Claims = c
 	f.Mail.touch(m, f.Version)
 	if home {
 		for _, h := range m.Form.Holders {
@@ -261,10 +261,21 @@ func claimQueued(f fold, e *events.ClaimQueued) error {
 	return nil
 }
 
+// dropClaims forgets the claims of a form that has ended. One that nothing else has become of is as if there had been none.
+func (f *Form) dropClaims() {
+	p := f.passed.part
+	if p == nil {
+		return
+	}
+	if p.Claims = (Claims{}); p.Forwarded == nil && p.Routed == nil && p.Reminded == nil {
+		f.passed.part = nil
+	}
+}
+
 // endClaim ends the claim of an agent that has answered, as a vote.
 func (f *Form) endClaim(by capabilities.ID) {
-	if c := f.claims.get(); c.Last != nil && c.Last.By == by {
-		f.claims.edit().Last = nil
+	if c := f.passed.get().Claims.Last; c != nil && c.By == by {
+		f.passed.edit().Claims.Last = nil
 	}
 }
 

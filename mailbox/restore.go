@@ -293,7 +293,10 @@ func (mi *messageSnapshot) restore(s *State) error {
 		if len(mi.Questions) > 0 {
 			*m.Form.questions.edit() = mi.Questions
 		}
-		m.Form.review.part, m.Form.claims.part = mi.Review, mi.Claims
+		m.Form.review.part = mi.Review
+		if mi.Claims != nil {
+			m.Form.passed.edit().Claims = *mi.Claims
+		}
 		if mi.Votes != nil {
 			*m.Form.votes.edit() = *mi.Votes
 		}

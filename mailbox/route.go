@@ -266,7 +266,7 @@ func (f fold) enqueueCopy(form *Form, to capabilities.ID) {
 	if len(form.Votes().Standing) > 0 {
 		f.Outbox.enqueue(events.OutboxVotes, form.ID, to)
 	}
-	if form.claims.get().Last != nil {
+	if form.passed.get().Claims.Last != nil {
 		f.Outbox.enqueue(events.OutboxClaim, form.ID, to)
 	}
 }

@@ -316,7 +316,10 @@ func snapshotOf(s *State, m *Message) messageSnapshot {
 		img.Amended = &amendmentSnapshot{Last: way.last, Asked: way.asked, Before: way.before}
 	}
 	img.Reminded, img.Routed, img.Questions = f.Reminded(), f.Routed(), f.Questions()
-	img.Review, img.Claims, img.QueuedClaim = f.review.part, f.claims.part, queued.Claim
+	img.Review, img.QueuedClaim = f.review.part, queued.Claim
+	if c := f.passed.get().Claims; c.Last != nil || c.By != nil {
+		img.Claims = &c
+	}
 	if !f.Votes().IsEmpty() {
 		img.Votes = f.Votes()
 	}

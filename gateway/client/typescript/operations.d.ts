@@ -101,6 +101,15 @@ export interface CapabilityRequest {
   text: string;
 }
 
+export interface ClaimFormRequest {
+  as?: string;
+  forMs?: number;
+  id?: Ref;
+  number?: Ref;
+  release?: boolean;
+  takeOver?: boolean;
+}
+
 export interface CompleteRequest {
   as?: string;
   id?: Ref;
@@ -1225,6 +1234,25 @@ export interface Away {
   until: string;
 }
 
+export interface Claim {
+  /** An ID: {ULID}@{node}. */
+  by: string;
+  byName?: string;
+  /** A time in UTC, with milliseconds. */
+  since?: string;
+  /** A time in UTC, with milliseconds. */
+  until: string;
+  was?: Party;
+}
+
+export interface Claimed {
+  claim?: Claim;
+  /** An ID: {ULID}@{node}. */
+  form: string;
+  number: number;
+  queued?: boolean;
+}
+
 export interface CutMessage {
   /** A time in UTC, with milliseconds. */
   at: string;
@@ -1274,6 +1302,7 @@ export interface Envelope {
   authorName?: string;
   chain?: Array<Party>;
   changed: number;
+  claim?: Claim;
   /** A time in UTC, with milliseconds. */
   date: string;
   /** A time in UTC, with milliseconds. */
@@ -2195,6 +2224,7 @@ export interface Operations {
   await: { request: AwaitRequest; response: Outcome };
   await_lease: { request: AwaitLeaseRequest; response: Lease };
   cancel_form: { request: EndRequest; response: Outcome };
+  claim_form: { request: ClaimFormRequest; response: Claimed };
   complete: { request: CompleteRequest; response: CompleteResponse };
   copy_name: { request: CopyNameRequest; response: Done };
   count_messages: { request: CountMessagesRequest; response: MessageCounts };

@@ -118,6 +118,14 @@ class CapabilityRequest(_CapabilityRequest, total=False):
     noForward: bool
 
 
+class ClaimFormRequest(TypedDict, total=False):
+    forMs: int
+    id: Ref
+    number: Ref
+    release: bool
+    takeOver: bool
+
+
 class _CompleteRequest(TypedDict):
     of: str
 
@@ -1363,6 +1371,27 @@ class Away(_Away, total=False):
     to: Party
 
 
+class _Claim(TypedDict):
+    by: str  # An ID: {ULID}@{node}.
+    until: str  # A time in UTC, with milliseconds.
+
+
+class Claim(_Claim, total=False):
+    byName: str
+    since: str  # A time in UTC, with milliseconds.
+    was: Party
+
+
+class _Claimed(TypedDict):
+    form: str  # An ID: {ULID}@{node}.
+    number: int
+
+
+class Claimed(_Claimed, total=False):
+    claim: Claim
+    queued: bool
+
+
 class CutMessage(TypedDict):
     at: str  # A time in UTC, with milliseconds.
     message: str  # An ID: {ULID}@{node}.
@@ -1424,6 +1453,7 @@ class Envelope(_Envelope, total=False):
     author: str  # An ID: {ULID}@{node}.
     authorName: str
     chain: List[Party]
+    claim: Claim
     deadline: str  # A time in UTC, with milliseconds.
     description: str
     digest: str
@@ -2385,6 +2415,7 @@ OPERATIONS: Dict[str, Tuple[Any, Any]] = {
     "await": (AwaitRequest, Outcome),
     "await_lease": (AwaitLeaseRequest, Lease),
     "cancel_form": (EndRequest, Outcome),
+    "claim_form": (ClaimFormRequest, Claimed),
     "complete": (CompleteRequest, CompleteResponse),
     "copy_name": (CopyNameRequest, Done),
     "count_messages": (CountMessagesRequest, MessageCounts),
