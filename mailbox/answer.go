@@ -161,7 +161,7 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 		return SettleForm{}, capabilities.ID{}, err
 	}
 	f := m.Form
-	if err := f.checkClaim(s.ID, now, s.Names.describe); err != nil {
+	if err := s.checkClaimed(m, now); err != nil {
 		return SettleForm{}, capabilities.ID{}, err
 	}
 	if r.Digest != "" && r.Digest != f.Digest() {
@@ -315,7 +315,7 @@ func (c SettleForm) settle(s *State, check checker, now capabilities.Time, ids I
 	if isCut(f, c.By) {
 		return nil, parley.Refuse(parley.NotPermitted, "the form was taken back from %s", c.By)
 	}
-	if err := f.checkClaim(c.By, now, anotherAgent); err != nil {
+	if err := f.checkClaim(c.By, now); err != nil {
 		return nil, err
 	}
 	if err := c.checkVoter(s, f); err != nil {

@@ -2,6 +2,7 @@ package mailbox
 
 import (
 	"slices"
+	"strconv"
 
 	"parley"
 	"parley/capabilities"
@@ -53,21 +54,31 @@ func (f *Form) isForOne() bool {
 		slices.ContainsFunc(f.Steps.List(), func(s events.CopyStep) bool { return s.Cause == events.Member })
 }
 
-// checkClaim refuses with CLAIMED an answer to a form that another member of the group is on. Called returns the name of an agent.
-func (f *Form) checkClaim(by capabilities.ID, now capabilities.Time, called func(capabilities.ID) (string, error)) error {
+// checkClaim refuses with CLAIMED an answer to a form that another member of the group is on.
+func (f *Form) checkClaim(by capabilities.ID, now capabilities.Time) error {
 	c := f.Claim(now)
 	if c == nil || c.By == by || !f.isForOne() || len(f.Holders) > 0 && !f.mayAnswer(c.By) { // only the home has holders
 		return nil
 	}
-	who, err := called(c.By)
+	return claimed("another agent", "NUMBER", c)
+}
+
+// checkClaimed is checkClaim for the agent's own copy, in its own words.
+func (s *State) checkClaimed(m *Message, now capabilities.Time) error {
+	if err := m.Form.checkClaim(s.ID, now); err == nil {
+		return nil
+	}
+	return s.claimedBy(m, m.Form.Claim(now))
+}
+
+// claimedBy returns the error of a form that another is on, with the agent's own name and number.
+func (s *State) claimedBy(m *Message, c *events.FormClaimed) error {
+	who, err := s.Names.describe(c.By)
 	if err != nil {
 		return err
 	}
-	return claimed(who, c)
+	return claimed(who, strconv.FormatUint(m.Number, 10), c)
 }
-
-// anotherAgent names an agent to others that have their own names for it.
-func anotherAgent(capabilities.ID) (string, error) { return "another agent", nil }
 
 // ClaimForm claims a form at its home, for an agent that may answer it, or without Until ends its claim. With TakeOver it takes over the
 // claim of another. It refuses with CLAIMED what another is on.
@@ -88,17 +99,13 @@ func (s *State) DraftClaim(ref capabilities.FormRef, until capabilities.Time, ta
 		return ClaimForm{}, capabilities.ID{}, err
 	}
 	if c := m.Form.Claim(now); c != nil && c.By != s.ID && !takeOver {
-		who, err := s.Names.describe(c.By)
-		if err != nil {
-			return ClaimForm{}, capabilities.ID{}, err
-		}
-		return ClaimForm{}, capabilities.ID{}, claimed(who, c)
+		return ClaimForm{}, capabilities.ID{}, s.claimedBy(m, c)
 	}
 	return ClaimForm{Form: m.Form.ID, By: s.ID, Until: until, TakeOver: takeOver}, m.Form.From, nil
 }
 
-func claimed(who string, c *events.FormClaimed) error {
-	return parley.Refuse(parley.Claimed, "%s is on the form until %s", who, c.Until).WithHint("parley claim NUMBER --take-over takes it over")
+func claimed(who, number string, c *events.FormClaimed) error {
+	return parley.Refuse(parley.Claimed, "%s is on the form until %s", who, c.Until).WithHint("parley claim %s --take-over takes it over", number)
 }
 
 func (c ClaimForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -121,7 +128,7 @@ func (c ClaimForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 	case !f.mayAnswer(c.By):
 		return nil, parley.Refuse(parley.NotPermitted, "the form was taken back from %s", c.By)
 	case stands != nil && stands.By != c.By && !c.TakeOver:
-		return nil, claimed("another agent", stands)
+		return nil, claimed("another agent", "NUMBER", stands)
 	case c.Until == 0 && (stands == nil || stands.By != c.By):
 		return nil, nil
 	case c.Until == 0:
