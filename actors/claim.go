@@ -113,9 +113,9 @@ func (v *viewer) claim(f *mailbox.Form) *view.Claim {
 	if c == nil {
 		return nil
 	}
-	shown := &view.Claim{By: c.By, ByName: v.nameOf(c.By), Until: c.Until, Since: c.Date}
+	shown := &view.Claim{By: c.By, ByName: v.deciderOf(c.By), Until: c.Until, Since: c.Date}
 	if !c.Was.IsZero() {
-		shown.Was = &view.Party{ID: c.Was, Name: v.nameOf(c.Was)}
+		shown.Was = &view.Party{ID: c.Was, Name: v.deciderOf(c.Was)}
 	}
 	return shown
 }

@@ -500,7 +500,7 @@ func (v *viewer) nameOf(id capabilities.ID) string {
 	return name
 }
 
-// deciderOf returns the viewer's name for who has ended a form: SELF for itself, as the host is to itself too.
+// deciderOf returns the viewer's name for who has ended a form, or is on it: SELF for itself, as the host is to itself too.
 func (v *viewer) deciderOf(id capabilities.ID) string {
 	if id == v.state.ID {
 		return "SELF"
