@@ -507,13 +507,15 @@ func (rs Resources) Use(ctx context.Context, r Used) (view.Use, error) {
 	found, err := rs.find(ctx, r)
 	if queued := found.queued; r.Verb != "" && r.Use.IsZero() && (queued != nil || parley.CodeOf(err) == parley.UnknownName) {
 		queued, refused := call(ctx, rs.agent, queueUse{mailbox.QueueUse{Use: n.newID(), Name: r.Name, Verb: r.Verb, Input: r.Input, Key: r.Key}})
-		if parley.CodeOf(refused) == parley.UnknownName {
-			return view.Use{}, err
+		if refused == nil {
+			return rs.useQueued(ctx, queued, r.Wait)
 		}
-		if refused != nil {
+		if parley.CodeOf(refused) != parley.UnknownName {
 			return view.Use{}, refused
 		}
-		return rs.useQueued(ctx, queued, r.Wait)
+		if again, unknown := rs.find(ctx, r); unknown == nil { // the answer came just then
+			found, err = again, nil
+		}
 	}
 	if parley.CodeOf(err) == parley.UnknownName && r.Verb == "" {
 		if h := rs.describePromised(ctx, r.Name); h != nil {
