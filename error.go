@@ -52,6 +52,7 @@ const (
 	Asked               = fault.Asked
 	NoSuchFile          = fault.NoSuchFile
 	FileDamaged         = fault.FileDamaged
+	Claimed             = fault.Claimed
 	Leased              = fault.Leased
 	Internal            = fault.Internal
 )

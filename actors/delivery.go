@@ -352,7 +352,7 @@ func (r *registry) putBackRefusals(s *registration, rs []ack) []ack {
 // notifyRemoteWaiters sends the replies of other nodes to the callers that wait for them.
 func notifyRemoteWaiters(b *mailboxActor, rs []ack) {
 	for _, r := range rs {
-		forward := r.Item.Kind == events.OutboxForward
+		forward := r.Item.Kind == events.OutboxForward || r.Item.Kind == events.OutboxClaiming
 		answer := r.Item.Kind == events.OutboxAnswer || r.Item.Kind == events.OutboxWithdrawal
 		revoked := r.Item.Kind == events.OutboxRevocation && r.Item.To == b.state.Grants.Grant(r.Item.Subject).Target
 		if !forward && !revoked && (!answer || r.Refused == "") {

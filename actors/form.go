@@ -64,9 +64,13 @@ func (m requestForm) handle(b *mailboxActor) (pending[view.Asked], error) {
 	if err != nil {
 		return pending[view.Asked]{}, err
 	}
-	e := evs[0].(*events.FormRequested)
+	e := evs[len(evs)-1].(*events.FormRequested) // behind that it is queued, if it is
 	b.addWaiter(e.ID, m.waiting)
-	return pending[view.Asked]{view.Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}, nodesTo(b, e.To)}, nil
+	sent := pending[view.Asked]{view.Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}, nodesTo(b, e.To)}
+	if len(evs) > 1 { // it is queued
+		sent.result.Promised, err = promisedOf(b, e.ID)
+	}
+	return sent, err
 }
 
 // addWaiter adds a waiter for the outcome of a form that is open. Nil is none.
@@ -102,6 +106,7 @@ func knownAsk(b *mailboxActor, ask mailbox.RequestForm, k mailbox.Existing, reve
 	f := k.Message.Form
 	asked := view.Asked{Form: f.ID, Promise: f.Promise, Number: k.Message.Number}
 	if f.IsOpen() {
+		asked.Promised = b.viewer().promised(k.Message)
 		return asked, nil
 	}
 	outcome, err := b.outcomeOf(f, reveal)
@@ -212,7 +217,7 @@ func (m queryOutcome) handle(b *mailboxActor) (view.Outcome, error) {
 	return b.outcomeOf(msg.Form, m.reveal)
 }
 
-// Cancel cancels a form that the agent asked.
+// Cancel cancels a form that the agent asked, or ends a message or a use that waits for the answer of one and was not sent.
 func (a *Agent) Cancel(ctx context.Context, ref capabilities.FormRef, reason string) (view.Outcome, error) {
 	return call(ctx, a, cancelForm{mailbox.CancelForm{Form: ref, Reason: reason}})
 }
@@ -220,7 +225,11 @@ func (a *Agent) Cancel(ctx context.Context, ref capabilities.FormRef, reason str
 type cancelForm struct{ command mailbox.CancelForm }
 
 func (m cancelForm) handle(b *mailboxActor) (view.Outcome, error) {
-	if _, err := b.decide(m.command); err != nil {
+	_, err := b.decide(m.command)
+	if code := parley.CodeOf(err); code == parley.NotAForm || code == parley.NoSuchMessage {
+		return cancelQueued(b, m.command, err)
+	}
+	if err != nil {
 		return view.Outcome{}, err
 	}
 	msg, err := b.state.Mail.FindForm(m.command.Form)

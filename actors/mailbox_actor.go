@@ -91,7 +91,11 @@ func (b *mailboxActor) Receive(ctx actor.Context) {
 	b.expireForms()
 	expireLeases(b)
 	loseUses(b)
+	sendQueued(b)
 	d.handle(b)
+	if b.state != nil {
+		sendQueued(b)
+	}
 	b.startNextRun()
 	if b.state != nil {
 		b.old.trimPages()
@@ -312,6 +316,11 @@ func (b *mailboxActor) announce(evs []events.Event) {
 		if p, ok := e.(*events.MessagePosted); ok {
 			if m := b.state.Mail.OpenIn(p.Thread); m != nil {
 				b.notifyAsked(m.ID())
+			}
+		}
+		if u, ok := e.(*events.QueuedUseEnded); ok {
+			for _, w := range b.node.remoteAcks.take(formKey{b.reg.id, u.Use}) {
+				b.release(func(lost error) { w.put(lost) })
 			}
 		}
 		if number := leaseChanged(e); number != 0 {

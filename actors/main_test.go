@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 	if folder := os.Getenv(usingNodeEnv); folder != "" {
 		runUsingNode(folder)
 	}
+	if folder := os.Getenv(queueingNodeEnv); folder != "" {
+		runQueueingNode(folder)
+	}
 	if folder := os.Getenv(mandatedNodeEnv); folder != "" {
 		runMandatedNode(folder)
 	}

@@ -47,6 +47,9 @@ func (m postMessage) handle(b *mailboxActor) (pending[view.Sent], error) {
 	sent := view.Sent{Message: e.Message, Number: e.Number, Queued: e.To != b.reg.id && b.node.works(e.To)}
 	sent.Given, sent.Plain = messagetext.References(m.command.Text, e.Text)
 	v := b.viewer()
+	if sent.Promised, err = promisedOf(b, e.Message); err != nil {
+		return pending[view.Sent]{}, err
+	}
 	sent.Recipients = v.recipients(e.Recipients)
 	for _, to := range (&mailbox.Message{Posted: e}).Recipients() {
 		if why := v.absence(to); why != nil {
@@ -230,7 +233,12 @@ func postOnce(b *mailboxActor, p mailbox.PostMessage) (*events.MessagePosted, er
 	if err != nil {
 		return nil, err
 	}
-	return evs[0].(*events.MessagePosted), nil
+	for _, e := range evs {
+		if posted, ok := e.(*events.MessagePosted); ok { // the first, or the second of one that is queued
+			return posted, nil
+		}
+	}
+	return nil, parley.Refuse(parley.Internal, "no message was posted")
 }
 
 // promptState returns the state of a message to this agent.

@@ -407,13 +407,14 @@ type viewer struct {
 	secrets *keys.SecretBox
 	waiting map[*mailbox.Message]bool // what has not arrived, once it was asked for
 	absent  error                     // of a name that is not in memory
+	now     capabilities.Time
 
 	works func(capabilities.ID) bool         // whether an agent's program is in a turn
 	reads func(capabilities.ID) *view.Absent // why nobody reads an agent's mail; nil if somebody may
 }
 
 func newViewer(s *mailbox.State, n *Node) *viewer {
-	return &viewer{state: s, secrets: n.secrets, works: n.works, reads: n.reads}
+	return &viewer{state: s, secrets: n.secrets, now: n.now(), works: n.works, reads: n.reads}
 }
 
 func (b *mailboxActor) viewer() *viewer { return newViewer(b.state, b.node) }
@@ -499,7 +500,7 @@ func (v *viewer) nameOf(id capabilities.ID) string {
 	return name
 }
 
-// deciderOf returns the viewer's name for who has ended a form: SELF for itself, as the host is to itself too.
+// deciderOf returns the viewer's name for who has ended a form, or is on it: SELF for itself, as the host is to itself too.
 func (v *viewer) deciderOf(id capabilities.ID) string {
 	if id == v.state.ID {
 		return "SELF"
@@ -538,7 +539,13 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 			e.ReplyNumber = &parent
 		}
 	}
-	e.Delivered = e.Sent && m.Refused == "" && v.wasDelivered(m)
+	if m.Behind != nil && m.To() == m.Behind.Promise {
+		e.ToName = m.Behind.Path
+	}
+	if e.Promised = v.promised(m); e.Promised == nil {
+		e.Delivered = e.Sent && m.Refused == "" && v.wasDelivered(m)
+	}
+	e.ToFollow = v.toFollow(m)
 	if e.Received || e.Delivered {
 		if e.State, err = mailbox.StateOf(&v.state.Mail, m); err != nil {
 			return e, err
@@ -671,6 +678,7 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 	e.Route, e.Votes, e.Review = v.route(f), v.votes(f), v.review(f)
 	e.AnswerNeeded = e.Received && f.NeedsAnswer(v.state)
 	if f.IsOpen() {
+		e.Claim = v.claim(f)
 		return nil
 	}
 	outcome, err := v.outcome(f, false)

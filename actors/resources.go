@@ -63,6 +63,7 @@ type resources struct {
 	results map[capabilities.ID]view.Use
 	order   []capabilities.ID // of results, the oldest first
 	serving map[capabilities.NodeID]int
+	going   map[capabilities.ID]bool // queued uses that go on in this process
 }
 
 // openUse is a use that has not ended and that this process knows: it waits for a decision, or is under way.
@@ -83,7 +84,7 @@ type openUse struct {
 
 func newResources(n *Node) *resources {
 	return &resources{
-		node: n, kinds: resource.Kinds(), absence: longestAbsence, since: time.Now(), open: map[capabilities.ID]*openUse{}, results: map[capabilities.ID]view.Use{}, serving: map[capabilities.NodeID]int{},
+		node: n, kinds: resource.Kinds(), absence: longestAbsence, since: time.Now(), open: map[capabilities.ID]*openUse{}, results: map[capabilities.ID]view.Use{}, serving: map[capabilities.NodeID]int{}, going: map[capabilities.ID]bool{},
 	}
 }
 
@@ -503,10 +504,31 @@ type use struct {
 // Use uses a resource that the agent holds.
 func (rs Resources) Use(ctx context.Context, r Used) (view.Use, error) {
 	n := rs.agent.node
-	ref, err := rs.held(ctx, r.Name)
+	found, err := rs.find(ctx, r)
+	if queued := found.queued; r.Verb != "" && r.Use.IsZero() && (queued != nil || parley.CodeOf(err) == parley.UnknownName) {
+		queued, refused := call(ctx, rs.agent, queueUse{mailbox.QueueUse{Use: n.newID(), Name: r.Name, Verb: r.Verb, Input: r.Input, Key: r.Key}})
+		if refused == nil {
+			return rs.useQueued(ctx, queued, r.Wait)
+		}
+		if parley.CodeOf(refused) != parley.UnknownName {
+			return view.Use{}, refused
+		}
+		if again, unknown := rs.find(ctx, r); unknown == nil { // the answer came just then
+			found, err = again, nil
+		}
+	}
+	if parley.CodeOf(err) == parley.UnknownName && r.Verb == "" {
+		if h := rs.describePromised(ctx, r.Name); h != nil {
+			return view.Use{Holds: h}, nil
+		}
+	}
 	if err != nil {
 		return view.Use{}, err
 	}
+	if found.queued != nil {
+		return rs.useQueued(ctx, *found.queued, r.Wait)
+	}
+	ref := found.ref
 	u := use{Used: r, by: rs.agent.id, resource: ref.Target, grant: ref.Grant, facet: ref.Facet, again: !r.Use.IsZero()}
 	if u.Use.IsZero() {
 		u.Use = n.newID()
@@ -581,13 +603,17 @@ func (rs *resources) describe(ctx context.Context, home *Agent, kind resource.Ki
 		return view.Use{}, err
 	}
 	for _, v := range kind.Describe(rs.resource(u.resource, made), h.Facet) {
-		verb := view.Verb{Name: v.Name, Words: v.Words, Takes: []view.Take{}, Needs: v.Needs}
-		for _, t := range v.Takes {
-			verb.Takes = append(verb.Takes, view.Take(t))
-		}
-		h.Verbs = append(h.Verbs, verb)
+		h.Verbs = append(h.Verbs, verbOf(v))
 	}
 	return view.Use{Holds: h}, nil
+}
+
+func verbOf(v resource.Verb) view.Verb {
+	verb := view.Verb{Name: v.Name, Words: v.Words, Takes: []view.Take{}, Needs: v.Needs}
+	for _, t := range v.Takes {
+		verb.Takes = append(verb.Takes, view.Take(t))
+	}
+	return verb
 }
 
 // beginUse charges a use, and has it go out when that is on disk. For a use that there is, it returns how that is.

@@ -104,6 +104,13 @@ const (
 	kindReviewerSet       Kind = 140
 	kindReviewAsked       Kind = 141
 	kindReviewEnded       Kind = 142
+	kindMailQueued        Kind = 150
+	kindQueuedSent        Kind = 151
+	kindQueuedEnded       Kind = 152
+	kindUseQueued         Kind = 153
+	kindQueuedUseEnded    Kind = 154
+	kindFormClaimed       Kind = 155
+	kindClaimQueued       Kind = 156
 )
 
 func (*FormRequested) kind() Kind { return kindFormRequested }
@@ -282,6 +289,20 @@ func (*ReviewAsked) kind() Kind { return kindReviewAsked }
 
 func (*ReviewEnded) kind() Kind { return kindReviewEnded }
 
+func (*MailQueued) kind() Kind { return kindMailQueued }
+
+func (*QueuedSent) kind() Kind { return kindQueuedSent }
+
+func (*QueuedEnded) kind() Kind { return kindQueuedEnded }
+
+func (*UseQueued) kind() Kind { return kindUseQueued }
+
+func (*QueuedUseEnded) kind() Kind { return kindQueuedUseEnded }
+
+func (*FormClaimed) kind() Kind { return kindFormClaimed }
+
+func (*ClaimQueued) kind() Kind { return kindClaimQueued }
+
 // Recorded is an event with the time of its record in the log.
 type Recorded struct {
 	At    capabilities.Time
@@ -385,6 +406,13 @@ var schemas = map[Kind]schema{
 	kindReviewerSet:       {name: "ReviewerSet", version: 1, make: func() Event { return new(ReviewerSet) }},
 	kindReviewAsked:       {name: "ReviewAsked", version: 1, make: func() Event { return new(ReviewAsked) }},
 	kindReviewEnded:       {name: "ReviewEnded", version: 1, make: func() Event { return new(ReviewEnded) }},
+	kindMailQueued:        {name: "MailQueued", version: 1, make: func() Event { return new(MailQueued) }},
+	kindQueuedSent:        {name: "QueuedSent", version: 1, make: func() Event { return new(QueuedSent) }},
+	kindQueuedEnded:       {name: "QueuedEnded", version: 1, make: func() Event { return new(QueuedEnded) }},
+	kindUseQueued:         {name: "UseQueued", version: 1, make: func() Event { return new(UseQueued) }},
+	kindQueuedUseEnded:    {name: "QueuedUseEnded", version: 1, make: func() Event { return new(QueuedUseEnded) }},
+	kindFormClaimed:       {name: "FormClaimed", version: 1, make: func() Event { return new(FormClaimed) }},
+	kindClaimQueued:       {name: "ClaimQueued", version: 1, make: func() Event { return new(ClaimQueued) }},
 	kindFormAmended:       {name: "FormAmended", version: 1, make: func() Event { return new(FormAmended) }},
 	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
 }

@@ -234,8 +234,15 @@ func samples() map[string]Event {
 		"ReviewerSet.v1": &ReviewerSet{
 			Reviewer: testID(6), Sample: 10, Cautious: true, Wait: 60_000, Rules: []MandateRule{{Tool: "shell", Covers: *goldenCoverage()}},
 		},
-		"ReviewAsked.v1": &ReviewAsked{Form: testID(1), Reviewer: testID(6), MayAllow: true, Sample: 10, Until: goldenAt + 1},
-		"ReviewEnded.v1": &ReviewEnded{Form: testID(1), Reviewer: testID(6), How: ReviewSampled, Note: "it tests", Date: goldenAt},
+		"ReviewAsked.v1":    &ReviewAsked{Form: testID(1), Reviewer: testID(6), MayAllow: true, Sample: 10, Until: goldenAt + 1},
+		"FormClaimed.v1":    &FormClaimed{Form: testID(1), By: testID(5), Until: goldenAt + 1_800_000, Was: testID(6), Date: goldenAt},
+		"ClaimQueued.v1":    &ClaimQueued{Form: testID(1), Until: goldenAt + 1_800_000, TakeOver: true, Date: goldenAt},
+		"MailQueued.v1":     &MailQueued{Message: testID(1), Request: testID(2), Promise: testID(3), Path: "helper", Date: goldenAt},
+		"QueuedSent.v1":     &QueuedSent{Message: testID(1), To: testID(4), Via: testID(5), Facet: goldenGrant(1).Facet, Text: []Span{{Edge: "me", Value: capabilities.Reference(goldenGrant(2).Ref())}}, Date: goldenAt},
+		"QueuedEnded.v1":    &QueuedEnded{Message: testID(1), Why: "not sent: form 3 was declined", Date: goldenAt},
+		"UseQueued.v1":      &UseQueued{Use: testID(1), Request: testID(2), Promise: testID(3), Path: "notes", Verb: "read", Input: capabilities.Record(map[string]capabilities.Value{"path": capabilities.String("a.md")}), Key: "key", Date: goldenAt},
+		"QueuedUseEnded.v1": &QueuedUseEnded{Use: testID(1), How: UseDenied, Code: "NOT_PERMITTED", Text: "it was revoked", Date: goldenAt},
+		"ReviewEnded.v1":    &ReviewEnded{Form: testID(1), Reviewer: testID(6), How: ReviewSampled, Note: "it tests", Date: goldenAt},
 	}
 }
 
@@ -336,7 +343,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "e5b5bb8ab8651cc5e4ec5fac17eb40112b6113f08ac226a0c25bf51dac6b87b1"
+const goldenEnd = "f7cf032c1b472c2e8f59670f3e1bf0e670f9c0c05fdebfe255f2bf5f43f8f274"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {

@@ -160,6 +160,8 @@ const (
 	OutboxWithdrawal OutboxKind = 11 // a vote that is withdrawn, for the home of the form
 	OutboxReceipt    OutboxKind = 12 // how far a message has come, for its sender
 	OutboxUnreached  OutboxKind = 15 // whom a message did not reach, for its sender
+	OutboxClaim      OutboxKind = 17 // the last claim of a form, for who may answer it
+	OutboxClaiming   OutboxKind = 18 // a claim, for the home of the form
 	OutboxMembers    OutboxKind = 16 // how far a message to a group has come with its members, for its sender
 )
 

@@ -452,6 +452,10 @@ func sizeOfOther(e events.Event) int64 {
 			n += small + len(f.Name) + len(f.Type)
 		}
 		return int64(n)
+	case *events.MailQueued:
+		return int64(small + len(e.Path))
+	case *events.UseQueued:
+		return sizeOfUse(e)
 	case *events.MessagesRead:
 		return int64(small + 4*len(e.Numbers))
 	case *events.DraftSaved:

@@ -161,6 +161,9 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 		return SettleForm{}, capabilities.ID{}, err
 	}
 	f := m.Form
+	if err := s.checkClaimed(m, now); err != nil {
+		return SettleForm{}, capabilities.ID{}, err
+	}
 	if r.Digest != "" && r.Digest != f.Digest() {
 		return SettleForm{}, capabilities.ID{}, parley.Refuse(parley.InvalidArgument, "message %d asks about another call than the one that was shown", m.Number).
 			WithHint("parley permit ls shows what waits")
@@ -311,6 +314,9 @@ func (c SettleForm) settle(s *State, check checker, now capabilities.Time, ids I
 	}
 	if isCut(f, c.By) {
 		return nil, parley.Refuse(parley.NotPermitted, "the form was taken back from %s", c.By)
+	}
+	if err := f.checkClaim(c.By, now); err != nil {
+		return nil, err
 	}
 	if err := c.checkVoter(s, f); err != nil {
 		return nil, err

@@ -41,6 +41,10 @@ func (s *State) Apply(r events.Recorded) error {
 		return f.formRouted(e)
 	case *events.FormAmended:
 		return f.formAmended(e)
+	case *events.FormClaimed:
+		return formClaimed(f, e)
+	case *events.ClaimQueued:
+		return claimQueued(f, e)
 	case *events.VoteCast:
 		return f.voteCast(e)
 	case *events.VoteWithdrawn:
@@ -51,6 +55,16 @@ func (s *State) Apply(r events.Recorded) error {
 		return f.messageDismissed(e)
 	case *events.MessageRestored:
 		return f.messageRestored(e)
+	case *events.MailQueued:
+		s.Mail.queue.next = e
+	case *events.QueuedSent:
+		return queuedSent(f, e)
+	case *events.QueuedEnded:
+		return queuedEnded(f, e)
+	case *events.UseQueued:
+		return useQueued(f, e)
+	case *events.QueuedUseEnded:
+		return queuedUseEnded(f, e)
 	case *events.MessageScheduled:
 		return f.messageScheduled(e)
 	case *events.ScheduleFired:
@@ -263,8 +277,8 @@ func (f fold) agentCreated(e *events.AgentCreated) error {
 }
 
 func (f fold) formRequested(e *events.FormRequested) error {
-	m := &Message{Number: e.Number, Form: newForm(e)}
-	if e.From == f.ID {
+	m := &Message{Number: e.Number, Form: newForm(e), Behind: f.Mail.queue.take(e.ID)}
+	if e.From == f.ID && m.Behind == nil {
 		m.Form.Holders = []capabilities.ID{e.To}
 	}
 	if err := f.Mail.add(m, f.Version, f.at); err != nil {
@@ -279,6 +293,9 @@ func (f fold) formRequested(e *events.FormRequested) error {
 	f.Mail.indexOpen(m)
 	if e.Kind == events.Approval {
 		f.shownChanged()
+	}
+	if m.Behind != nil {
+		return f.enterQueued(m)
 	}
 	f.Grants.addReply(e.To, e.ID, e.Date)
 	f.Outbox.enqueue(events.OutboxCopy, e.ID, e.To)
@@ -311,6 +328,8 @@ func (f fold) formCancelled(e *events.FormCancelled) error {
 // settled applies the end of a form. At its home, the outcome is enqueued for every holder.
 func (f fold) settled(m *Message, at capabilities.Time) {
 	f.Mail.settle(m, f.Version)
+	m.Form.dropClaims()
+	f.unqueue(m)
 	f.Grants.Answers.End(m.Form.ID)
 	defer f.retire(m)
 	if m.Form.From != f.ID {
@@ -333,7 +352,7 @@ func (f fold) settled(m *Message, at capabilities.Time) {
 func (f fold) dropQueued(form *Form, at capabilities.Time) {
 	queued := form.Queued()
 	form.queued = rare[Queued]{} // the outcome replaces it, and what the home refused
-	if queued.Answer == nil && len(queued.Forwards) == 0 {
+	if queued.Answer == nil && queued.Claim == nil && len(queued.Forwards) == 0 {
 		return
 	}
 	f.Outbox.dropQueued(form.ID, queued)
@@ -399,7 +418,7 @@ func (f fold) forwardQueued(e *events.ForwardQueued) error {
 }
 
 func (f fold) messagePosted(e *events.MessagePosted) error {
-	m := &Message{Number: e.Number, Posted: e}
+	m := &Message{Number: e.Number, Posted: e, Behind: f.Mail.queue.take(e.Message)}
 	if err := f.Mail.add(m, f.Version, f.at); err != nil {
 		return err
 	}
@@ -422,6 +441,9 @@ func (f fold) messagePosted(e *events.MessagePosted) error {
 	if e.From == f.ID {
 		addKey(&f.Mail.Keys.posted, m.Posted.Key, m.Number)
 		f.Mail.Texts.sent(e)
+		if m.Behind != nil {
+			return f.enterQueued(m)
+		}
 		for _, to := range m.Recipients() {
 			f.Grants.addReply(to, e.Message, e.Date)
 			f.Outbox.enqueue(events.OutboxCopy, e.Message, to)

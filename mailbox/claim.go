@@ -238,6 +238,7 @@ type delegation struct {
 	now     capabilities.Time
 	ids     IDs
 	grants  []capabilities.Grant
+	later   bool // nothing is given yet: the receiver is not known
 }
 
 // give returns a value as its receiver will hold it. It refuses with NOT_PERMITTED references that the giver may not
@@ -300,24 +301,41 @@ func (d *delegation) parts(parts []text.Part) ([]events.Span, error) {
 		values[part.Edge], paths[part.Edge] = v, part.Path
 	}
 	var spans []events.Span
-	given := map[string]bool{}
-	var size messageSize
 	for _, part := range text.Joined(parts) {
 		sp := events.Span{Words: part.Words}
 		if part.Edge != "" {
 			sp = events.Span{Edge: part.Edge, Value: values[part.Edge]}
 		}
-		if err := size.add(sp); err != nil {
+		spans = append(spans, sp)
+	}
+	if d.later {
+		_, err := d.given(slices.Clone(spans)) // what could not be given now is not promised for later
+		return spans, err
+	}
+	return d.given(spans)
+}
+
+// given returns the spans of a text with the values under their edges given, each once. It changes the slice.
+func (d *delegation) given(spans []events.Span) ([]events.Span, error) {
+	values := map[string]capabilities.Value{}
+	var size messageSize
+	for i := range spans {
+		sp := &spans[i]
+		v, known := values[sp.Edge]
+		if known && sp.Edge != "" {
+			sp.Value = v
+		}
+		if err := size.add(*sp); err != nil {
 			return nil, err
 		}
-		if part.Edge != "" && !given[part.Edge] {
-			v, err := d.give(part.Edge, sp.Value)
-			if err != nil {
-				return nil, err
-			}
-			given[part.Edge], values[part.Edge], sp.Value = true, v, v
+		if sp.Edge == "" || known {
+			continue
 		}
-		spans = append(spans, sp)
+		v, err := d.give(sp.Edge, sp.Value)
+		if err != nil {
+			return nil, err
+		}
+		values[sp.Edge], sp.Value = v, v
 	}
 	return spans, nil
 }
@@ -436,6 +454,11 @@ func (n Namespace) agentAt(to string) (capabilities.Ref, error) {
 	default:
 		return capabilities.Ref{}, err
 	}
+	return agentIn(to, v)
+}
+
+// agentIn returns the reference to an agent that a value is, which is at a path.
+func agentIn(to string, v capabilities.Value) (capabilities.Ref, error) {
 	ref, ok := v.AsRef()
 	if !ok || ref.Kind != capabilities.KindAgent {
 		e := parley.Refuse(parley.UnknownRecipient, "%.200q is not an agent", to)

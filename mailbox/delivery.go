@@ -373,6 +373,10 @@ func Pack(c Command) []events.Event {
 		return []events.Event{c.Amendment}
 	case RecordReminder:
 		return []events.Event{c.Reminder}
+	case RecordClaim:
+		return []events.Event{&c.Claim}
+	case ClaimForm:
+		return []events.Event{&events.ClaimQueued{Form: c.Form, Until: c.Until, TakeOver: c.TakeOver}}
 	case RecordReceipt:
 		return []events.Event{&c.Report}
 	case RecordUnreached:
@@ -448,6 +452,10 @@ func unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (c
 		return RemoteAmendment{RecordAmendment: RecordAmendment{Amendment: e}, Home: from}, from, kind == events.OutboxAmendment
 	case *events.FormReminded:
 		return RemoteReminder{RecordReminder: RecordReminder{Reminder: e}, Home: from}, from, kind == events.OutboxReminder
+	case *events.FormClaimed:
+		return RemoteClaim{RecordClaim: RecordClaim{*e}, Home: from}, from, kind == events.OutboxClaim
+	case *events.ClaimQueued:
+		return RemoteClaimForm{ClaimForm{Form: e.Form, By: from, Until: e.Until, TakeOver: e.TakeOver}}, from, kind == events.OutboxClaiming
 	case *events.ReceiptReported:
 		return RemoteReceipt{RecordReceipt{*e}}, e.By, kind == events.OutboxReceipt
 	case *events.MessageUnreached:

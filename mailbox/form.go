@@ -57,6 +57,7 @@ type passed struct {
 	Forwarded []events.FormForwarded
 	Routed    []events.FormRouted
 	Reminded  *events.FormReminded
+	Claims    Claims
 }
 
 // Forwarded returns the forwards of the form, in their order.
@@ -236,9 +237,11 @@ func (a RequestForm) FindExisting(s *State) (Existing, bool, error) {
 // sameAs refuses a request that differs from the form under its key or name. An amended form may be requested as it was
 // asked, and as it is now.
 func (a RequestForm) sameAs(s *State, m *Message, what, name string) error {
-	to, err := s.Namespace().addressed(a.To)
-	if err != nil {
-		return err
+	to, err := m.To(), error(nil)
+	if m.Behind == nil || capabilities.Normal(m.Behind.Path) != capabilities.Normal(a.To) {
+		if to, err = s.Namespace().addressed(a.To); err != nil {
+			return err
+		}
 	}
 	same, err := a.sameRoute(s, m.Form.Route)
 	if err != nil {
@@ -349,8 +352,12 @@ func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 		return nil, err
 	}
 	to, err := s.holder(capabilities.UseAsk, now).reach(a.To)
+	request, err := a.promised(s, err)
 	if err != nil {
 		return nil, err
+	}
+	if request != nil {
+		to = capabilities.Ref{Target: request.Form.Promise, Kind: capabilities.KindPromise}
 	}
 	route, err := a.route(s, to.Target, now)
 	if err == nil {
@@ -369,7 +376,24 @@ func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 		e.Call = a.call
 		e.Call.Decider = s.Profile.Host
 	}
+	if request != nil {
+		queued, err := s.enqueue(e.ID, request, a.To, sizeOfForm(e), now)
+		return []events.Event{queued, e}, err
+	}
 	return []events.Event{e}, nil
+}
+
+// promised returns the request for whose answer the form is, if the error is that its recipient is not known yet. Otherwise it returns
+// the error.
+func (a RequestForm) promised(s *State, err error) (*Message, error) {
+	if err == nil || a.Kind == events.Approval { // a call is asked of whom the agent knows
+		return nil, err
+	}
+	request, err := s.promised(a.To, err)
+	if err == nil && len(a.Remind)+len(a.Escalate) > 0 {
+		err = parley.Refuse(parley.InvalidArgument, "nobody is reminded of a form, nor is it escalated, while it waits for the answer of form %d", request.Number)
+	}
+	return request, err
 }
 
 // compile returns the schema of the form.

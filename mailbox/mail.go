@@ -34,6 +34,7 @@ type Mail struct {
 	Texts   TextDrafts
 
 	Schedules Schedules
+	queue     MailQueue
 	marked    bool // messages were snoozed, restored or read, or a draft was saved
 	Offers    Offers
 	acks      map[uint64]wantedAck // of messages that were not acknowledged

@@ -27,6 +27,8 @@ type Message struct {
 	Repeats   []capabilities.ID         // of what a group has passed on: the further groups by which it came
 	Members   []events.MemberReported   // how far a message to a group has come with its members, one for each
 
+	Behind *events.MailQueued // of one that is, or was, for what a request will be answered with; nil for any other
+
 	// Of a reply to a party that was reached by a grant, the reference by which it was reached; nil for any other.
 	reached *capabilities.Ref
 }
@@ -151,8 +153,12 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 		c.Priority = "" // which it is called where it is not said
 	}
 	to, replyTo, err := c.recipients(s, now)
+	request, path, err := c.promised(s, err)
 	if err != nil {
 		return nil, err
+	}
+	if request != nil {
+		to = []capabilities.Ref{{Target: request.Form.Promise, Kind: capabilities.KindPromise}}
 	}
 	thread, err := c.thread(s)
 	if err != nil {
@@ -166,9 +172,13 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	if e.Escalate, err = c.escalation(s, to, now); err != nil {
 		return nil, err
 	}
-	d := delegation{s: s, to: e.To, message: id, now: now, ids: ids}
+	d := delegation{s: s, to: e.To, message: id, now: now, ids: ids, later: request != nil}
 	if e.Text, err = d.parts(c.parts()); err != nil {
 		return nil, err
+	}
+	if request != nil {
+		queued, err := s.enqueue(id, request, path, sizeOfMessage(e), now)
+		return []events.Event{queued, e}, err
 	}
 	if len(to) > 1 {
 		if err := d.toSeveral(e, c.parts(), to); err != nil {
@@ -176,6 +186,34 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 		}
 	}
 	return append([]events.Event{e}, grantEvents(d.grants)...), nil
+}
+
+// promised returns the request for whose answer the message is, and the path in that, if the error is that its one recipient is not known
+// yet. Otherwise it returns the error.
+func (c PostMessage) promised(s *State, err error) (*Message, string, error) {
+	switch {
+	case !c.Reply.IsZero():
+		m, unknown := s.Mail.Find(c.Reply)
+		if unknown != nil || !m.IsQueued() {
+			return nil, "", err
+		}
+		return s.Mail.request(m.Behind.Request), m.Behind.Path, nil
+	case err == nil:
+		return nil, "", nil
+	}
+	for _, name := range c.named() {
+		request, unknown := s.promised(name, err)
+		switch {
+		case unknown != nil:
+		case len(c.named()) > 1:
+			return nil, "", parley.Refuse(parley.UnknownRecipient, "%s stands for the answer of form %d, which is not there yet: a message to several goes to agents", parley.Quoted(name, 80), request.Number)
+		case c.Escalate != "":
+			return nil, "", parley.Refuse(parley.InvalidArgument, "a message is not escalated while it waits for the answer of form %d", request.Number)
+		default:
+			return request, name, nil
+		}
+	}
+	return nil, "", err
 }
 
 // thread returns the first message of the thread of what the message replies to; zero for one that begins a thread.
@@ -371,6 +409,9 @@ func (c PostMessage) sameRecipient(s *State, sent *Message) (bool, error) {
 	}
 	if !sent.ReplyTo().IsZero() {
 		return false, nil
+	}
+	if sent.Behind != nil && len(c.named()) == 1 && capabilities.Normal(c.named()[0]) == capabilities.Normal(sent.Behind.Path) {
+		return true, nil
 	}
 	var all []capabilities.ID
 	for _, to := range c.named() {

@@ -27,6 +27,9 @@ func (m *model) ask(t *rapid.T) {
 	if rapid.Bool().Draw(t, "no deadline") {
 		a.Deadline = 0
 	}
+	if m.isPromised(p, a.To) {
+		t.Skip("TestQueuedMailGoesOnOnce has mail to what is not answered yet")
+	}
 	to, want := p.resolve(a.To)
 	if a.Deadline == m.Now {
 		want = parley.InvalidArgument
@@ -50,6 +53,12 @@ func (m *model) ask(t *rapid.T) {
 	if a.Key != "" {
 		p.keys[a.Key] = f
 	}
+}
+
+// isPromised reports whether a path stands for the answer of an open form.
+func (m *model) isPromised(p *modelAgent, path string) bool {
+	_, bound := p.names[path]
+	return !bound && slices.ContainsFunc(m.forms, func(f *modelForm) bool { return f.asker == p.name && f.result == path && f.outcome == "" })
 }
 
 // answerable returns the expected refusal of answering, declining and forwarding.
@@ -195,6 +204,9 @@ func (m *model) expire(t *rapid.T) {
 func (m *model) post(t *rapid.T) {
 	p := m.anyAgent(t)
 	to, edge := somePath.Draw(t, "to"), cmp.Or(rapid.SampledFrom([]string{"", "b", "n"}).Draw(t, "edge"), "SELF")
+	if m.isPromised(p, to) {
+		t.Skip("TestQueuedMailGoesOnOnce has mail to what is not answered yet")
+	}
 	target, want := p.resolve(to)
 	value, known := p.lookup(edge)
 	if !known {

@@ -432,6 +432,11 @@ func (n Namespace) Lookup(path string) (capabilities.Value, error) {
 	if err != nil {
 		return capabilities.Value{}, err
 	}
+	return below(v, p, rest)
+}
+
+// below returns what is at the rest of a path, below a value.
+func below(v capabilities.Value, p, rest capabilities.Path) (capabilities.Value, error) {
 	for i, part := range rest {
 		r, ok := v.AsRecord()
 		if !ok {
@@ -441,7 +446,7 @@ func (n Namespace) Lookup(path string) (capabilities.Value, error) {
 			part = capabilities.Normal(part)
 		}
 		if v, ok = r[part]; !ok {
-			return capabilities.Value{}, unknownName(path)
+			return capabilities.Value{}, unknownName(p.String())
 		}
 	}
 	return v, nil

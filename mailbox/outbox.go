@@ -60,7 +60,7 @@ func (o *Outbox) count(p OutboxItem, change int) {
 	case events.OutboxMint:
 		o.mints += change
 	case events.OutboxCopy, events.OutboxAnswer, events.OutboxOutcome, events.OutboxForwarded, events.OutboxAmendment, events.OutboxReminder,
-		events.OutboxVotes, events.OutboxWithdrawal, events.OutboxReceipt, events.OutboxUnreached, events.OutboxMembers:
+		events.OutboxVotes, events.OutboxWithdrawal, events.OutboxReceipt, events.OutboxUnreached, events.OutboxMembers, events.OutboxClaim, events.OutboxClaiming:
 		if o.bySubject == nil {
 			o.bySubject = map[capabilities.ID]int{}
 		}
@@ -116,7 +116,7 @@ func (p OutboxItem) isAnswer() bool {
 // dropQueued removes the queued answer and forwards of a form.
 func (o *Outbox) dropQueued(form capabilities.ID, queued *Queued) {
 	o.items = slices.DeleteFunc(o.items, func(p OutboxItem) bool {
-		drop := p.isAnswer() && p.Subject == form || p.Kind == events.OutboxForward && queued.forward(p.Subject) >= 0
+		drop := (p.isAnswer() || p.Kind == events.OutboxClaiming) && p.Subject == form || p.Kind == events.OutboxForward && queued.forward(p.Subject) >= 0
 		if drop {
 			o.count(p, -1)
 		}
@@ -203,6 +203,10 @@ func (s *State) CommandFor(p OutboxItem) (Command, error) {
 		return RecordReminder{Reminder: m.Form.Reminded()}, nil
 	case events.OutboxVotes:
 		return m.Form.votesFor(p.To), nil
+	case events.OutboxClaim:
+		return m.Form.claimFor(), nil
+	case events.OutboxClaiming:
+		return m.Form.queuedClaim(s.ID)
 	case events.OutboxForwarded:
 		return RecordOutcome{Form: p.Subject, Forwarded: m.Form.forwardedBy(p.To)}, nil
 	}
@@ -380,6 +384,9 @@ func (f fold) delivered(e *events.MessageDelivered) error {
 		} else if p.isAnswer() {
 			f.answerAccepted(p)
 		}
+		if p.Kind == events.OutboxClaiming {
+			f.claimDecided(p, e.Refused)
+		}
 		if n, ok := f.Mail.Index.entries.FindOpen(p.Subject); ok && f.Mail.live[n] != nil {
 			f.retire(f.Mail.live[n])
 		}
@@ -493,6 +500,7 @@ type Queued struct {
 	Forwards []events.ForwardQueued
 	Refused  string // why the home refused the last
 	Said     []events.AnswerQueued
+	Claim    *events.ClaimQueued // that waits for the home
 }
 
 // say adds an answer or a withdrawal.

@@ -116,9 +116,23 @@ func (m *Message) recall(r events.Recorded, self capabilities.ID) error {
 	switch e := r.Event.(type) {
 	case *events.FormRequested:
 		m.Form = newForm(e)
-		if e.From == self {
+		if e.From == self && m.Behind == nil {
 			m.Form.Holders = []capabilities.ID{e.To}
 		}
+		return nil
+	case *events.MailQueued:
+		if m.Behind = e; m.Form != nil {
+			m.Form.Holders = nil
+		}
+		return nil
+	case *events.QueuedSent:
+		if m.Form == nil && m.Posted == nil {
+			return nonsenseQueued(e.Message)
+		}
+		m.sendQueued(e)
+		return nil
+	case *events.QueuedEnded:
+		m.Refused = e.Why
 		return nil
 	case *events.MessagePosted:
 		if m.Posted == nil {
@@ -331,9 +345,9 @@ func (s *State) holds(m *Message) bool {
 	case s.Outbox.bySubject[m.ID()] > 0:
 		return true
 	case m.Form != nil:
-		return m.Form.IsOpen()
+		return m.Form.IsOpen() || s.Mail.queue.isBehind(m.ID())
 	}
-	return s.Runs.holds(m)
+	return m.IsQueued() || s.Runs.holds(m)
 }
 
 // Held yields the messages that the mailbox holds, in no order. They belong to the state.

@@ -90,6 +90,9 @@ func (c PostMessage) repliedTo(s *State, now capabilities.Time) (to []capabiliti
 	if err != nil {
 		return nil, replyTo, err
 	}
+	if m.Behind != nil && m.To() == m.Behind.Promise {
+		return nil, m.ID(), parley.Refuse(parley.UnknownRecipient, "message %d was sent to nobody", m.Number)
+	}
 	if m.From() == s.ID {
 		for _, id := range m.Recipients() {
 			ref := m.refToOne(id, s.ID)

@@ -35,7 +35,7 @@ func newHeldRefs() heldRefs {
 // addMessage adds the references of a new message, but for those in an answer.
 func (x *heldRefs) addMessage(l *Mail, m *Message) {
 	x.add(m.refFrom(), m.From())
-	if l.Sent(m) { // other recipients are known, not held
+	if l.Sent(m) && !m.IsQueued() { // other recipients are known, not held
 		for _, to := range m.Recipients() {
 			x.add(m.refToOne(to, l.self), capabilities.ID{})
 		}

@@ -133,12 +133,21 @@ func (n Namespace) ResourceAt(path string, now capabilities.Time) (capabilities.
 	if err != nil {
 		return capabilities.Ref{}, err
 	}
+	ref, err := resourceIn(path, v)
+	if err != nil {
+		return ref, err
+	}
+	return ref, n.s.permit(ref, capabilities.UseRead, now)
+}
+
+// resourceIn returns the reference to a resource that a value is, which is at a path.
+func resourceIn(path string, v capabilities.Value) (capabilities.Ref, error) {
 	ref, ok := v.AsRef()
 	if !ok || !ref.Kind.IsResource() {
 		return ref, parley.Refuse(parley.UnknownName, "%s is not something that can be used so", parley.Quoted(path, 200)).
 			WithHint("folders, files, secrets and tools can; agents get mail: parley send")
 	}
-	return ref, n.s.permit(ref, capabilities.UseRead, now)
+	return ref, nil
 }
 
 // MakeResource binds a name of the node's host to a new resource. Genesis returns the first events of its mailbox.

@@ -138,6 +138,9 @@ func (img *snapshot) restore(s *State) error {
 func (img *snapshot) restoreInbox(l *Mail) error {
 	l.Texts, l.marked, l.Index.tally = img.Texts, img.Marked, img.Tally
 	l.Schedules = Schedules{all: img.Scheduled, made: img.Schedules}
+	if err := l.queue.restore(l, img.Queued); err != nil {
+		return err
+	}
 	for _, s := range img.Scheduled {
 		if s.MessageScheduled == nil || s.Schedule > img.Schedules {
 			return fmt.Errorf("%w: a schedule without a message", ErrNonsense)
@@ -265,7 +268,7 @@ func (mi *messageSnapshot) restore(s *State) error {
 		return fmt.Errorf("%w: message %d is both or neither, or not there", ErrNonsense, n)
 	}
 	m := &Message{
-		Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted, Refused: mi.Refused, Receipts: mi.Receipts, Unreached: mi.Unreached, Members: mi.Members, Repeats: mi.Repeats, reached: s.Mail.reached.of(n),
+		Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted, Refused: mi.Refused, Receipts: mi.Receipts, Unreached: mi.Unreached, Members: mi.Members, Repeats: mi.Repeats, Behind: mi.Behind, reached: s.Mail.reached.of(n),
 	}
 	if e := mi.Requested; e != nil {
 		m.Refused = ""
@@ -275,8 +278,8 @@ func (mi *messageSnapshot) restore(s *State) error {
 			m.Form.passed.edit().Forwarded = mi.Forwarded
 		}
 		m.Form.Outcome = Outcome{Answered: mi.Answered, Ended: mi.Ended, Settled: mi.Settled}
-		if mi.QueuedAnswer != nil || mi.QueuedForwards != nil || mi.Refused != "" || mi.Said != nil {
-			*m.Form.queued.edit() = Queued{Answer: mi.QueuedAnswer, Forwards: mi.QueuedForwards, Refused: mi.Refused, Said: mi.Said}
+		if mi.QueuedAnswer != nil || mi.QueuedForwards != nil || mi.Refused != "" || mi.Said != nil || mi.QueuedClaim != nil {
+			*m.Form.queued.edit() = Queued{Answer: mi.QueuedAnswer, Forwards: mi.QueuedForwards, Refused: mi.Refused, Said: mi.Said, Claim: mi.QueuedClaim}
 		}
 		if a := mi.Amended; a != nil {
 			if a.Last == nil || a.Asked == nil || a.Before == nil || a.Last.Form != e.ID {
@@ -292,6 +295,9 @@ func (mi *messageSnapshot) restore(s *State) error {
 			*m.Form.questions.edit() = mi.Questions
 		}
 		m.Form.review.part = mi.Review
+		if mi.Claims != nil {
+			m.Form.passed.edit().Claims = *mi.Claims
+		}
 		if mi.Votes != nil {
 			*m.Form.votes.edit() = *mi.Votes
 		}

@@ -266,6 +266,9 @@ func (f fold) enqueueCopy(form *Form, to capabilities.ID) {
 	if len(form.Votes().Standing) > 0 {
 		f.Outbox.enqueue(events.OutboxVotes, form.ID, to)
 	}
+	if form.passed.get().Claims.Last != nil {
+		f.Outbox.enqueue(events.OutboxClaim, form.ID, to)
+	}
 }
 
 // RecordReminder records the latest reminder of a form in a copy of it. It comes from the form's home on this node. A

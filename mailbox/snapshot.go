@@ -74,6 +74,7 @@ type snapshot struct {
 
 	Scheduled []Schedule
 	Schedules uint64 // that were ever made
+	Queued    []QueuedUse
 	Offers    []Offer
 	Unoffered *unofferedSnapshot // nil if it is not kept
 	Acks      []ackSnapshot
@@ -166,6 +167,10 @@ type messageSnapshot struct {
 	Members   []events.MemberReported
 	Repeats   []capabilities.ID
 	Review    *Reviewing // nil for none
+	Behind    *events.MailQueued
+	Claims    *Claims
+
+	QueuedClaim *events.ClaimQueued
 }
 
 // amendmentSnapshot is the way to the present question of a form, which the message has.
@@ -256,7 +261,7 @@ func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) 
 		Prompts: numbersOf(s.Runs.prompts), Cut: numbersOf(s.Runs.interrupted),
 		Uses: s.Account.snapshots(), Made: made,
 		Rights: s.Grants.Answers.All(), Away: s.StandIns.away, Members: s.StandIns.members, Sessions: s.Sessions.all, Texts: s.Mail.Texts,
-		Scheduled: s.Mail.Schedules.all, Schedules: s.Mail.Schedules.made, Files: s.Files.snapshot(), Head: head,
+		Scheduled: s.Mail.Schedules.all, Schedules: s.Mail.Schedules.made, Queued: s.Mail.queue.uses, Files: s.Files.snapshot(), Head: head,
 	}
 	if s.Mail.marked {
 		img.Marked, img.Tally = true, s.Mail.Index.tally
@@ -301,7 +306,7 @@ func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) 
 
 // snapshotOf returns what is stored of a message that is in memory.
 func snapshotOf(s *State, m *Message) messageSnapshot {
-	img := messageSnapshot{Number: m.Number, Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused, Receipts: m.Receipts, Unreached: m.Unreached, Members: m.Members, Repeats: m.Repeats}
+	img := messageSnapshot{Number: m.Number, Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused, Receipts: m.Receipts, Unreached: m.Unreached, Members: m.Members, Repeats: m.Repeats, Behind: m.Behind}
 	f := m.Form
 	if f == nil {
 		return img
@@ -314,7 +319,10 @@ func snapshotOf(s *State, m *Message) messageSnapshot {
 		img.Amended = &amendmentSnapshot{Last: way.last, Asked: way.asked, Before: way.before}
 	}
 	img.Reminded, img.Routed, img.Questions = f.Reminded(), f.Routed(), f.Questions()
-	img.Review = f.review.part
+	img.Review, img.QueuedClaim = f.review.part, queued.Claim
+	if c := f.passed.get().Claims; c.Last != nil || c.By != nil {
+		img.Claims = &c
+	}
 	if !f.Votes().IsEmpty() {
 		img.Votes = f.Votes()
 	}

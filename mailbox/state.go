@@ -67,7 +67,7 @@ func (s *State) Summary() events.Summary {
 		}
 	}
 	return events.Summary{
-		Open: uint32(s.Mail.asks.numbers.Len()), Waiting: uint32(s.Mail.Unanswered()), Outbox: uint32(len(s.Outbox.items) + s.Runs.pending()),
+		Open: uint32(s.Mail.asks.numbers.Len()), Waiting: uint32(s.Mail.Unanswered()), Outbox: uint32(len(s.Outbox.items) + s.Runs.pending() + s.Mail.dueQueued()),
 		Deadline: deadline,
 	}
 }
@@ -221,7 +221,7 @@ func ownGrowth(s *State, evs []events.Event) (growth quota.Amounts) {
 // that bring a decision of another mailbox.
 func Spends(c Command) bool {
 	switch c.(type) {
-	case RequestForm, RequestApproval, PostMessage, ScheduleMessage, BindName, CopyName, MoveName, AdoptName, CreateAgent, MakeResource, MakeToken, UpdateAgent, ReportStatus, QueueAnswer, QueueForward,
+	case RequestForm, RequestApproval, PostMessage, ScheduleMessage, QueueUse, BindName, CopyName, MoveName, AdoptName, CreateAgent, MakeResource, MakeToken, UpdateAgent, ReportStatus, QueueAnswer, QueueForward,
 		SnoozeMessage, MarkMessages, SaveDraft, DraftMessage, AmendForm, SetAway, SetAttention, SetMember, GrantAnswer, Inherit:
 		return true
 	}

@@ -17,6 +17,8 @@ type Asked struct {
 
 	// Unreachable reports that the recipient's node cannot be reached now. The form goes there when it can.
 	Unreachable bool `json:"unreachable,omitempty"`
+
+	Promised *Promised `json:"promised,omitempty"` // the form waits for the answer of that one
 }
 
 // Permitted is the result of asking for a permission: either a standing rule has decided it at once, or there is a form,

@@ -87,7 +87,71 @@ type Message struct {
 	Held         bool               `json:"held,omitempty"`      // of an open form: who asks can do nothing else meanwhile, and ends the form to read a question
 	Origin       *events.Origin     `json:"-"`                   // of a form asked in a dialect
 
+	Claim    *Claim      `json:"claim,omitempty"`    // of an open form: who is on it
+	Promised *Promised   `json:"promised,omitempty"` // of what the agent sent to the answer of a request, until that is there
+	ToFollow []Following `json:"toFollow,omitempty"` // of a form that the agent asked: what waits for its answer, in order
+
 	Archived *Archived `json:"archived,omitempty"` // of a message in a list whose content is elsewhere
+}
+
+// Claim says who is on a form, until when. It is no vote, and gives nothing.
+type Claim struct {
+	By     capabilities.ID   `json:"by"`
+	ByName string            `json:"byName,omitempty"`
+	Since  capabilities.Time `json:"since,omitzero"`
+	Until  capabilities.Time `json:"until"`
+	Was    *Party            `json:"was,omitempty"` // whose claim it took over
+}
+
+// Words returns the claim in words, with functions for the name of an agent and for a time.
+func (c *Claim) Words(party func(id capabilities.ID, name string) string, when func(capabilities.Time) string) string {
+	words := "you are on it"
+	if c.ByName != "SELF" {
+		words = party(c.By, c.ByName) + " is on it"
+	}
+	words += ", until " + when(c.Until)
+	if c.Was != nil {
+		words += ", taken over from " + party(c.Was.ID, c.Was.Name)
+	}
+	return words
+}
+
+// Claimed is the result of a claim. A queued one is stored, and on its way to a home that cannot be reached.
+type Claimed struct {
+	Form   capabilities.ID `json:"form"`
+	Number uint64          `json:"number"`
+	Claim  *Claim          `json:"claim,omitempty"` // that stands now; nil for none
+	Queued bool            `json:"queued,omitempty"`
+}
+
+// Promised is the form for whose answer a message waits. Name is a path that begins with the name of that answer.
+type Promised struct {
+	Form   capabilities.ID `json:"form"`
+	Number uint64          `json:"number"`
+	Name   string          `json:"name"`
+}
+
+// Words returns what the message waits for, in words.
+func (p *Promised) Words() string {
+	return fmt.Sprintf("waits for the answer of form %d, %s", p.Number, parley.Quoted(p.Name, 80))
+}
+
+// Following is a message or a use that goes on when a form is answered.
+type Following struct {
+	ID     capabilities.ID   `json:"id"`
+	Number *uint64           `json:"number,omitempty"` // of a message; a use has none
+	Type   string            `json:"type"`             // as of a Message, or use
+	Name   string            `json:"name"`             // as in Promised
+	Words  string            `json:"words"`
+	At     capabilities.Time `json:"at"` // when it was queued
+}
+
+// Line returns it in one line. A use is named by its ID, by which it is cancelled.
+func (f Following) Line() string {
+	if f.Number != nil {
+		return fmt.Sprintf("%s %d to %s: %s", f.Type, *f.Number, parley.Quoted(f.Name, 80), f.Words)
+	}
+	return fmt.Sprintf("%s %s of %s: %s", f.Type, f.ID, parley.Quoted(f.Name, 80), f.Words)
 }
 
 // Recipient is one of several recipients of a message. Said is what its sender calls it, where the viewer has no name for it: any
@@ -609,6 +673,8 @@ type Sent struct {
 	// one and was taken as text: it names nothing that the sender holds, or is code or in quotes.
 	Given []string `json:"given,omitempty"`
 	Plain []string `json:"plain,omitempty"`
+
+	Promised *Promised `json:"promised,omitempty"` // the message waits for the answer of that form
 
 	Queued     bool        `json:"queued,omitempty"`     // the recipient's program works: it is prompted with the message when that turn ends
 	Recipients []Recipient `json:"recipients,omitempty"` // of a message to several

@@ -7,7 +7,8 @@ import (
 
 // The states of a use.
 const (
-	UseAsked   = "asked" // who gave the reference decides on it
+	UseQueued  = "queued" // it is for the answer of a request, which is not there yet
+	UseAsked   = "asked"  // who gave the reference decides on it
 	UseBegun   = "begun"
 	UseDone    = "done"
 	UseFailed  = "failed"
@@ -28,12 +29,18 @@ type Use struct {
 }
 
 // HasEnded reports whether the use has ended.
-func (u *Use) HasEnded() bool { return u.State != UseAsked && u.State != UseBegun && u.State != "" }
+func (u *Use) HasEnded() bool {
+	switch u.State {
+	case UseQueued, UseAsked, UseBegun, "":
+		return false
+	}
+	return true
+}
 
-// Holding is what an agent holds of a resource.
+// Holding is what an agent holds of a resource. Of an answer that is not there yet it has the verbs of all kinds, and no Resource and Kind.
 type Holding struct {
-	Resource capabilities.ID    `json:"resource"`
-	Kind     capabilities.Kind  `json:"kind"`
+	Resource capabilities.ID    `json:"resource,omitzero"`
+	Kind     capabilities.Kind  `json:"kind,omitempty"`
 	Facet    capabilities.Facet `json:"facet,omitzero"`
 	Words    string             `json:"words"` // all that it permits, in one line
 	Used     uint32             `json:"used"`  // how often its grant was used; of the host, all of them

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -251,6 +252,49 @@ asker cannot be reached, the withdrawal is kept and sent when it can.`,
 			})
 		},
 	}
+}
+
+func claimCommand(env *environment) *cobra.Command {
+	var long duration
+	var r api.ClaimFormRequest
+	c := &cobra.Command{
+		Use:   "claim NUMBER",
+		Short: "Say that you are on a form that others may answer too",
+		Long: `Claims a form, so that all who may answer it see that the agent is on it, and until when. The claim ends then, with --release, and with
+the agent's answer. It is no vote and gives nothing. Of a form to a group, the answer of another member is refused until that takes it over.`,
+		Example:           "  parley claim 3\n  parley claim 3 --for 2h\n  parley claim 3 --release\n  parley claim 3 --take-over",
+		Args:              exactly("NUMBER"),
+		ValidArgsFunction: completeArguments(env, api.CompletePending),
+		RunE: func(c *cobra.Command, args []string) error {
+			if r.Release && (r.TakeOver || long != 0) {
+				return usage(c, "--release ends a claim: it takes no --for and no --take-over")
+			}
+			r.Acting, r.FormRef = env.acting(), api.RefTo(args[0])
+			if long != 0 {
+				ms := time.Duration(long).Milliseconds()
+				r.ForMs = &ms
+			}
+			got, err := api.ClaimForm.Do(c.Context(), env, r)
+			if err != nil {
+				return err
+			}
+			return env.print(got, func() string {
+				number := fmt.Sprintf("form %d: ", got.Number)
+				switch s := env.screen(); {
+				case got.Queued:
+					return number + "the claim is kept, and goes to its home when that can be reached"
+				case got.Claim == nil:
+					return number + "nobody is on it"
+				default:
+					return number + got.Claim.Words(partyWords, func(t capabilities.Time) string { return s.Moment(t.Std(), t.String()) })
+				}
+			})
+		},
+	}
+	c.Flags().Var(&long, "for", "be on it for so `long`, from a minute to 24 hours (default 30m)")
+	c.Flags().BoolVar(&r.Release, "release", false, "be on it no more")
+	c.Flags().BoolVar(&r.TakeOver, "take-over", false, "take it over from who is on it")
+	return c
 }
 
 // settlement returns a noun for the settlement that an operation makes.

@@ -345,6 +345,9 @@ func askWithin[Req, Resp any](ctx context.Context, env *environment, timeout dur
 func awaitAsked(ctx context.Context, env *environment, a view.Asked, to string, o askOptions, text func(view.Outcome) string) error {
 	settled := a.Outcome
 	env.noteUnreachable(a.Unreachable && settled == nil, terminal.Quoted(to))
+	if settled == nil {
+		env.notePromised(a.Promised)
+	}
 	switch {
 	case o.noWait && !a.Form.IsZero():
 		a.Outcome = nil

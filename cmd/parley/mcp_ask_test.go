@@ -17,7 +17,7 @@ func TestToolsAreListedOnEveryTransport(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		list, err := m.session.ListTools(t.Context(), nil)
-		if err != nil || len(list.Tools) != 24 {
+		if err != nil || len(list.Tools) != 25 {
 			t.Fatalf("%v %v", list, err)
 		}
 	})

@@ -73,9 +73,17 @@ func sendNow[R any](ctx context.Context, env *environment, o api.Op[R, view.Sent
 	if sent.Queued && !env.options.json {
 		fmt.Fprintln(env.stderr, "parley: the recipient works: the message is queued until the turn ends")
 	}
+	env.notePromised(sent.Promised)
 	env.noteAbsent(view.AbsentWords(sent.Absent, partyWords))
 	env.noteGiven(sent)
 	return env.print(sent, sent.Message.String)
+}
+
+// notePromised tells a person that a message goes on later. JSON output has that in the result.
+func (env *environment) notePromised(p *view.Promised) {
+	if p != nil && !env.options.json {
+		fmt.Fprintln(env.stderr, "parley: it "+terminal.Visible(p.Words())+": it goes on, or ends, with that")
+	}
 }
 
 func partyWords(id capabilities.ID, name string) string { return show.Party(name, id) }

@@ -319,6 +319,9 @@ func describeHolding(ctx context.Context, env *environment, r api.InvokeRequest)
 		text := fmt.Sprintf("%s is a %s: %s (used %s)", terminal.Quoted(r.Name), h.Kind, terminal.Visible(h.Facet.Words(h.Kind, func(t capabilities.Time) string {
 			return env.screen().Moment(t.Std(), t.String())
 		})), times)
+		if h.Kind == "" {
+			text = terminal.Quoted(r.Name) + ": " + terminal.Visible(h.Words)
+		}
 		for _, v := range h.Verbs {
 			text += "\n  " + v.Name
 			for i, t := range v.Takes {
@@ -431,7 +434,7 @@ func beginUse(ctx context.Context, env *environment, r api.InvokeRequest) error 
 // invoke uses a resource, and waits until the use has ended.
 func invoke(ctx context.Context, env *environment, r api.InvokeRequest) error {
 	wait := maxWait.Milliseconds()
-	told := false
+	told := ""
 	for {
 		now := r
 		if r.Use == "" {
@@ -447,9 +450,10 @@ func invoke(ctx context.Context, env *environment, r api.InvokeRequest) error {
 		if u.HasEnded() {
 			return printUse(env, u)
 		}
-		if r.Use = u.Use.String(); u.State == view.UseAsked && !told {
-			told = true
-			fmt.Fprintf(env.stderr, "the giver decides on this use: %s\n", terminal.Visible(u.Words))
+		r.Use = u.Use.String()
+		if words := map[string]string{view.UseAsked: "the giver decides on this use", view.UseQueued: "this use waits for an answer that is not there yet"}[u.State]; words != "" && told != words {
+			told = words
+			fmt.Fprintf(env.stderr, "%s: %s\n", words, terminal.Visible(u.Words))
 		}
 	}
 }

@@ -26,7 +26,7 @@ func HTTPStatus(c parley.Code) int {
 		return http.StatusNotFound
 	case parley.AlreadyAnswered, parley.AlreadyCancelled, parley.AlreadyDeclined, parley.AlreadyExpired,
 		parley.AlreadyRunning, parley.NameTaken, parley.Ambiguous, parley.AgentArchived, parley.Archived, parley.NoPendingInput,
-		parley.NoPendingPermission, parley.AnswerPending, parley.Amended, parley.InvitationUsed, parley.Cancelled, parley.Declined, parley.Expired, parley.Asked, parley.Leased:
+		parley.NoPendingPermission, parley.AnswerPending, parley.Amended, parley.InvitationUsed, parley.Cancelled, parley.Declined, parley.Expired, parley.Asked, parley.Leased, parley.Claimed:
 		return http.StatusConflict
 	case parley.TooLarge:
 		return http.StatusRequestEntityTooLarge

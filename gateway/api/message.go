@@ -107,6 +107,17 @@ type MessageRequest struct {
 	FormRef
 }
 
+// ClaimFormRequest has the agent be on a form that it may answer, so that the others who may leave it to that: for ForMs, by default 30
+// minutes, from a minute to 24 hours. With Release it is not on it any more. What another is on is refused with CLAIMED; TakeOver takes it
+// over.
+type ClaimFormRequest struct {
+	Acting
+	FormRef
+	ForMs    *int64 `json:"forMs,omitempty"`
+	Release  bool   `json:"release,omitempty"`
+	TakeOver bool   `json:"takeOver,omitempty"`
+}
+
 // Withdrawn is the response of a withdrawal. A queued one is stored, and on its way to a home that cannot be reached.
 type Withdrawn struct {
 	Queued bool `json:"queued,omitempty"`

@@ -133,6 +133,7 @@ const (
 	DecideMany        Op[DecideManyRequest, DecideManyResponse]     = "decide_many"
 	DeclineForm       Op[DeclineRequest, view.Outcome]              = "decline_form"
 	WithdrawVote      Op[MessageRequest, Withdrawn]                 = "withdraw_vote"
+	ClaimForm         Op[ClaimFormRequest, view.Claimed]            = "claim_form"
 	GrantAnswer       Op[GrantAnswerRequest, view.AnswerRight]      = "grant_answer"
 	AnswerWith        Op[AnswerWithRequest, view.Outcome]           = "answer_with"
 	ForwardForm       Op[ForwardFormRequest, Done]                  = "forward_form"
@@ -258,6 +259,7 @@ func Operations() []Operation {
 		DecideMany.row(ScopeAnswer, 0),
 		DeclineForm.row(ScopeAnswer, 0),
 		WithdrawVote.row(ScopeAnswer, 0),
+		ClaimForm.row(ScopeAnswer, 0),
 		GrantAnswer.row(ScopeAnswer, 0),
 		AnswerWith.row(ScopeAnswer, 0),
 		ForwardForm.row(ScopeAnswer, 0),

@@ -186,6 +186,27 @@ func withdrawVote(ctx context.Context, a *actors.Agent, r api.MessageRequest) (a
 	return api.Withdrawn{Queued: queued}, err
 }
 
+// usualClaim is how long an agent is on a form that does not say it.
+const usualClaim = 30 * time.Minute
+
+func claimForm(ctx context.Context, a *actors.Agent, r api.ClaimFormRequest) (view.Claimed, error) {
+	ref, err := r.FormRef.Parse()
+	if err != nil {
+		return view.Claimed{}, err
+	}
+	long := usualClaim
+	if r.ForMs != nil {
+		if *r.ForMs <= 0 || *r.ForMs > 24*time.Hour.Milliseconds() {
+			return view.Claimed{}, parley.Refuse(parley.InvalidArgument, "a form is claimed for a minute at least, and 24 hours at most")
+		}
+		long = time.Duration(*r.ForMs) * time.Millisecond
+	}
+	if r.Release {
+		long = 0
+	}
+	return a.Claim(ctx, ref, long, r.TakeOver)
+}
+
 func setAway(ctx context.Context, a *actors.Agent, r api.SetAwayRequest) (view.StandIns, error) {
 	return a.SetAway(ctx, mailbox.SetAway{From: r.From, Until: r.Until, Delegate: r.To})
 }

@@ -80,6 +80,7 @@ func handlers() []handler {
 		ofBackend(api.CancelForm, cancelForm),
 		ofBackend(api.AmendForm, amendForm),
 		ofAgent(api.WithdrawVote, withdrawVote),
+		ofAgent(api.ClaimForm, claimForm),
 		ofAgent(api.RespondForm, respondForm),
 		ofAgent(api.DecideMany, decideMany),
 		ofAgent(api.DeclineForm, declineForm),

@@ -38,6 +38,8 @@ type Asked struct {
 	Number      uint64 // of the form in the asker's mailbox
 	Unreachable bool   // the recipient's node cannot be reached now: the form goes there when it can
 
+	Promised *view.Promised // the form for whose answer it waits; nil if it does not
+
 	client  *Client
 	outcome *Outcome // if it was settled already
 	pending *pending // brings the outcome; nil: it is asked for
@@ -45,7 +47,7 @@ type Asked struct {
 
 // asked returns the Asked of a node's response to a form or request.
 func (c *Client) asked(v view.Asked, outcome *pending) *Asked {
-	a := &Asked{Form: idOf(v.Form), Promise: idOf(v.Promise), Number: v.Number, Unreachable: v.Unreachable, client: c, pending: outcome}
+	a := &Asked{Form: idOf(v.Form), Promise: idOf(v.Promise), Number: v.Number, Unreachable: v.Unreachable, Promised: v.Promised, client: c, pending: outcome}
 	if v.Outcome != nil {
 		raw, _ := json.Marshal(v.Outcome) // what was read can be written
 		a.outcome = &Outcome{Outcome: *v.Outcome, Raw: raw}

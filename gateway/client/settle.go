@@ -2,8 +2,10 @@ package client
 
 import (
 	"context"
+	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
 )
@@ -37,7 +39,29 @@ func (c *Client) Decline(ctx context.Context, form ID, reason string) (Outcome, 
 	return get[Outcome](ctx, c, "decline_form", api.DeclineRequest{FormRef: refTo(form), Reason: reason})
 }
 
-// Cancel cancels a form that the agent asked.
+// Claim is who is on a form, until when.
+type Claim = view.Claim
+
+// Claimed is the result of a claim.
+type Claimed = view.Claimed
+
+// Claim has the agent be on a form that others may answer too, for a time; 0 is 30 minutes. With takeOver it takes over the claim of
+// another, which is refused with CLAIMED otherwise.
+func (c *Client) Claim(ctx context.Context, form ID, long time.Duration, takeOver bool) (Claimed, error) {
+	r := api.ClaimFormRequest{FormRef: refTo(form), TakeOver: takeOver}
+	if long != 0 {
+		ms := long.Milliseconds()
+		r.ForMs = &ms
+	}
+	return get[Claimed](ctx, c, "claim_form", r)
+}
+
+// Release ends the agent's claim of a form.
+func (c *Client) Release(ctx context.Context, form ID) (Claimed, error) {
+	return get[Claimed](ctx, c, "claim_form", api.ClaimFormRequest{FormRef: refTo(form), Release: true})
+}
+
+// Cancel cancels a form that the agent asked, or ends a message or a use that waits for the answer of one.
 func (c *Client) Cancel(ctx context.Context, form ID, reason string) (Outcome, error) {
 	return get[Outcome](ctx, c, "cancel_form", api.EndRequest{FormRef: refTo(form), Reason: reason})
 }

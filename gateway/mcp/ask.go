@@ -11,6 +11,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/gateway/sanitize"
 )
 
 const (
@@ -128,6 +129,9 @@ func sendForm(ctx context.Context, c *call) (any, error) {
 	}
 	e := pending(a.Form.String())
 	e.Unreachable = a.Unreachable
+	if a.Promised != nil {
+		e.Reason = "it " + sanitize.Line(a.Promised.Words())
+	}
 	if arguments.Recipient == atClient {
 		e.Link = c.agent.Link(ctx, a.Form.String())
 	}

@@ -34,6 +34,9 @@ type entry struct {
 	NotTo   []string          `json:"unreached,omitempty"`  // whom it did not reach, and why
 	Members []string          `json:"members,omitempty"`    // of a group that it was sent to: how far it has come with each
 	Absent  string            `json:"absent,omitempty"`     // of which recipients nobody reads the mailbox now, in words
+	Claim   string            `json:"claim,omitempty"`      // who is on a form that several may answer, in words
+	Waits   string            `json:"waitsFor,omitempty"`   // of what was sent to an answer that is not there yet, in words
+	Follow  []string          `json:"toFollow,omitempty"`   // of a form: what waits for its answer
 	Sent    bool              `json:"sent,omitempty"`
 	Date    capabilities.Time `json:"date"`
 	ReplyTo *uint64           `json:"replyTo,omitempty"`
@@ -244,6 +247,12 @@ func entryOf(m *view.Message) entry {
 	if m.Sent {
 		e.To = partyOf(m.To, m.ToName)
 	}
+	if m.Promised != nil {
+		e.Waits = sanitize.Line(m.Promised.Words())
+	}
+	for _, f := range m.ToFollow {
+		e.Follow = append(e.Follow, sanitize.Line(f.Line()))
+	}
 	e.Absent = absentWords(m.Receipts)
 	for _, one := range m.Members {
 		e.Members = append(e.Members, sanitize.Line(one.Words(func(r view.Recipient) string { return cmp.Or(recipientWords([]view.Recipient{r}), r.ID.String()) },
@@ -261,7 +270,9 @@ func entryOf(m *view.Message) entry {
 	if m.Archived != nil {
 		e.Text = "in the archive, and not at the node: " + sanitize.Line(m.Archived.Hint)
 	}
-	e.Deadline, e.Review = m.Deadline, reviewOf(m)
+	if e.Deadline, e.Review = m.Deadline, reviewOf(m); m.Claim != nil {
+		e.Claim = claimWords(m.Claim)
+	}
 	if len(m.Fields) > 0 {
 		e.Revision = m.AnswerRevision()
 	}
@@ -272,6 +283,11 @@ func entryOf(m *view.Message) entry {
 		e.Fields = append(e.Fields, sanitized(f))
 	}
 	return e
+}
+
+// claimWords returns who is on a form in words.
+func claimWords(c *view.Claim) string {
+	return sanitize.Line(c.Words(func(id capabilities.ID, name string) string { return cmp.Or(name, id.String()) }, capabilities.Time.String))
 }
 
 // cameBy returns in words how a form came to the agent.

@@ -23,7 +23,7 @@ type tool func(context.Context, *call) (any, error)
 func tools() map[string]tool {
 	return map[string]tool{
 		"ask_user": askUser, "send_form": sendForm, "await_answer": awaitAnswer,
-		"read_mail": readMail, "wait_for_mail": waitForMail, "read_file": readFile, "list_inbox": listInbox, "search_mail": searchMail, "answer_form": answerForm, "decline_form": declineForm, "cancel_form": cancelForm,
+		"read_mail": readMail, "wait_for_mail": waitForMail, "read_file": readFile, "list_inbox": listInbox, "search_mail": searchMail, "answer_form": answerForm, "decline_form": declineForm, "claim_form": claimForm, "cancel_form": cancelForm,
 		"send_message": sendMessage, "acknowledge": acknowledge, "lease": askLease, "release": releaseLease, "list_leases": listLeases, "list_team": listTeam, "use_capability": useCapability,
 		"list_topics": listTopics, "subscribe": subscribe, "post": post, "read_topic": readTopic, "list_agents": listAgents, "wait_for_agent": waitForAgent,
 	}
@@ -35,7 +35,7 @@ func ToolNames() []string { return slices.Collect(maps.Keys(tools())) }
 // operations has the operation of each tool, whose scope the agent needs.
 var operations = map[string]string{
 	"ask_user": "form", "send_form": "form", "await_answer": "await", "read_mail": "read_mail", "wait_for_mail": "read_mail", "read_file": "fetch_file", "list_inbox": "list_messages", "search_mail": "search", "answer_form": "respond_form",
-	"decline_form": "decline_form", "cancel_form": "cancel_form", "send_message": "send", "acknowledge": "acknowledge", "lease": "lease", "release": "release_lease", "list_leases": "list_leases", "list_team": "list_teams", "use_capability": "invoke",
+	"decline_form": "decline_form", "claim_form": "claim_form", "cancel_form": "cancel_form", "send_message": "send", "acknowledge": "acknowledge", "lease": "lease", "release": "release_lease", "list_leases": "list_leases", "list_team": "list_teams", "use_capability": "invoke",
 	"list_topics": "list_topics", "subscribe": "subscribe", "post": "post", "read_topic": "list_posts", "list_agents": "fetch_agents",
 	"wait_for_agent": "wait_for_finish",
 }

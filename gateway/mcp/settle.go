@@ -9,6 +9,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/gateway/sanitize"
 )
 
 // end performs an operation that ends a form, and returns the outcome.
@@ -75,6 +76,43 @@ func declineForm(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	return end(ctx, c, api.DeclineForm, api.DeclineRequest{FormRef: form, Revision: arguments.Shown, Reason: arguments.Reason})
+}
+
+// claimForm has the agent be on a form that others may answer too.
+func claimForm(ctx context.Context, c *call) (any, error) {
+	var arguments struct {
+		Form     api.RefText `json:"form"`
+		Minutes  *int64      `json:"minutes"`
+		Release  bool        `json:"release"`
+		TakeOver bool        `json:"takeOver"`
+	}
+	if err := c.read(&arguments); err != nil {
+		return nil, err
+	}
+	form, _, err := c.asked(ctx, arguments.Form)
+	if err != nil {
+		return nil, err
+	}
+	r := api.ClaimFormRequest{FormRef: form, Release: arguments.Release, TakeOver: arguments.TakeOver}
+	if m := arguments.Minutes; m != nil {
+		ms := min(max(*m, 0), 24*60+1) * 60_000
+		r.ForMs = &ms
+	}
+	got, err := api.ClaimForm.Do(ctx, c.agent, r)
+	if err != nil {
+		return nil, err
+	}
+	words := "nobody is on it"
+	switch {
+	case got.Queued:
+		words = "stored, and on its way to another node"
+	case got.Claim != nil:
+		words = claimWords(got.Claim)
+	}
+	return struct {
+		Form  uint64 `json:"form"`
+		Claim string `json:"claim"`
+	}{got.Number, words}, nil
 }
 
 // cancelForm cancels a form that the agent sent.
@@ -144,6 +182,9 @@ func sendMessage(ctx context.Context, c *call) (any, error) {
 	}
 	if s.Queued {
 		s.Known = "stored; the recipient works: it is queued until the turn ends"
+	}
+	if s.Promised != nil {
+		s.Known = "stored; it " + sanitize.Line(s.Promised.Words()) + ", and goes on, or ends, with that"
 	}
 	if lines := absentWords(s.Sent.Absent); lines != "" {
 		s.Known, s.Sent.Absent = "stored; "+lines, nil

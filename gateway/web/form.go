@@ -407,6 +407,8 @@ func actOf(button string, as api.Acting, which api.FormRef, sent url.Values) api
 		return api.CancelForm.With(api.EndRequest{Acting: as, FormRef: which, Reason: sent.Get("reason")})
 	case "withdraw":
 		return api.WithdrawVote.With(api.MessageRequest{Acting: as, FormRef: which})
+	case "claim", "release", "take-over":
+		return api.ClaimForm.With(api.ClaimFormRequest{Acting: as, FormRef: which, Release: button == "release", TakeOver: button == "take-over"})
 	case "forward":
 		return api.ForwardForm.With(api.ForwardFormRequest{Acting: as, FormRef: which, Recipient: sent.Get("to")})
 	case "rule":

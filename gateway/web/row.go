@@ -232,11 +232,17 @@ func (r row) State() string {
 		return r.Decision.Sign + " " + r.Decision.Words
 	case r.Status == view.StatusAnswering:
 		return "◌ On its way"
+	case r.Claim != nil && r.Claim.ByName == self:
+		return "◐ You are on it"
+	case r.Claim != nil:
+		return "◐ " + cmp.Or(r.Claim.ByName, "Another") + " is on it"
 	case r.Status == view.StatusVoted:
 		return fmt.Sprintf("◐ Voted · %d of %d", r.Votes.Have, r.Votes.Need)
 	case r.Status == view.StatusOpen && r.Sent && !r.AnswerNeeded && r.Votes != nil:
 		return fmt.Sprintf("○ %d of %d", r.Votes.Have, r.Votes.Need)
 	case r.Status == view.StatusOpen && r.Sent && !r.AnswerNeeded:
+		return "○ Waits"
+	case r.Promised != nil:
 		return "○ Waits"
 	case r.Outcome == nil && r.Overdue:
 		return "Overdue"

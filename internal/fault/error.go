@@ -52,8 +52,9 @@ const (
 	Cancelled           Code = "CANCELLED"
 	Declined            Code = "DECLINED"
 	Expired             Code = "EXPIRED"
-	Asked               Code = "ASKED"  // who may answer the form has asked back; the form is open
-	Leased              Code = "LEASED" // another agent has a lease on it
+	Asked               Code = "ASKED"   // who may answer the form has asked back; the form is open
+	Claimed             Code = "CLAIMED" // another who may answer the form is on it
+	Leased              Code = "LEASED"  // another agent has a lease on it
 	Internal            Code = "INTERNAL"
 )
 

@@ -298,28 +298,18 @@ func (x *Index) note(n uint64, version uint32) {
 func (x *Index) Versions(n uint64) []uint64 {
 	e := x.At(n)
 	all := []uint64{uint64(e.First)}
+	further := [...]uint32{e.Settled, 0, 0}
 	if !e.Is(Form) {
-		offered, shown, handled := e.Receipts()
-		for _, v := range [...]uint32{offered, shown, handled} {
-			if v != 0 {
-				all = append(all, uint64(v))
-			}
-		}
-		for _, v := range x.other[n] {
+		further[0], further[1], further[2] = e.Receipts()
+	}
+	for _, v := range further {
+		if v != 0 {
 			all = append(all, uint64(v))
 		}
-		slices.Sort(all)
-		return slices.Compact(all)
 	}
-	settled := uint64(e.Settled)
 	for _, v := range x.other[n] {
-		if settled != 0 && settled < uint64(v) {
-			all, settled = append(all, settled), 0
-		}
 		all = append(all, uint64(v))
 	}
-	if settled != 0 {
-		all = append(all, settled)
-	}
-	return all
+	slices.Sort(all)
+	return slices.Compact(all)
 }

@@ -97,6 +97,8 @@ func IsOf(e events.Event, form capabilities.ID) bool {
 	switch e := e.(type) {
 	case *events.FormRequested:
 		return e.ID == form
+	case *events.QueuedSent:
+		return e.Message == form
 	case *events.FormAmended:
 		return e.Form == form
 	case *events.FormForwarded:
@@ -343,7 +345,7 @@ func (p *Proof) check() error {
 
 // agree checks what the proof says against the events that it shows. First and last are nil where they are not shown.
 func (p *Proof) agree(shown []Placed, first, last events.Event) error {
-	if asked, ok := first.(*events.FormRequested); first != nil && (!ok || asked.From != p.From || asked.To != p.To || asked.Kind != p.Kind || asked.Date != p.Asked) {
+	if asked, ok := first.(*events.FormRequested); first != nil && (!ok || asked.From != p.From || !p.wasPutTo(asked, shown) || asked.Kind != p.Kind || asked.Date != p.Asked) {
 		return refuse("it was asked otherwise")
 	}
 	if last != nil {
@@ -377,6 +379,16 @@ func (p *Proof) agree(shown []Placed, first, last events.Event) error {
 		return refuse("its events say otherwise")
 	}
 	return nil
+}
+
+// wasPutTo reports whether the form was asked of the agent that the proof says, or went on to it, as far as the events are shown.
+func (p *Proof) wasPutTo(asked *events.FormRequested, shown []Placed) bool {
+	for _, e := range shown {
+		if sent, ok := e.Event.(*events.QueuedSent); ok {
+			return sent.To == p.To
+		}
+	}
+	return asked.To == p.To || slices.ContainsFunc(p.Events, func(e Event) bool { return e.Type == "QueuedSent" })
 }
 
 // same reports whether two values are the same JSON.

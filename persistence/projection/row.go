@@ -42,6 +42,8 @@ func (a adder) add(r events.Recorded) error {
 		return a.message(row{
 			number: e.Number, id: e.ID, kind: kindOf(e.Kind), sender: e.From, recipient: e.To, reply: e.ReplyTo, date: e.Date, subject: e.Title, call: call,
 		}, formText(e.Description, e.Fields, e.Call))
+	case *events.QueuedSent:
+		return a.sent(e)
 	case *events.FormAmended:
 		return a.amended(e)
 	case *events.FormAnswered:
@@ -122,6 +124,16 @@ func (a adder) rowOf(form capabilities.ID) (at int64, err error) {
 		return 0, nil
 	}
 	return at, err
+}
+
+// sent records whom a message went to that was queued for an answer.
+func (a adder) sent(e *events.QueuedSent) error {
+	at, err := a.rowOf(e.Message)
+	if err != nil || at == 0 {
+		return err
+	}
+	_, err = a.tx.ExecContext(a.ctx, "UPDATE message SET recipient = ? WHERE row = ?", idBytes(e.To), at)
+	return err
 }
 
 func (a adder) amended(e *events.FormAmended) error {

@@ -123,7 +123,18 @@ func Passed(e view.Message, s terminal.Screen) (lines []Line) {
 	for _, words := range to {
 		lines = append(lines, Line{Note, "forwarded to " + words})
 	}
+	if words := claimed(e, s); words != "" {
+		lines = append(lines, Line{Note, words})
+	}
 	return lines
+}
+
+// claimed returns who is on a form, in words; "" for nobody.
+func claimed(e view.Message, s terminal.Screen) string {
+	if e.Claim == nil {
+		return ""
+	}
+	return e.Claim.Words(func(id capabilities.ID, name string) string { return Party(name, id) }, func(t capabilities.Time) string { return s.Moment(t.Std(), t.String()) })
 }
 
 // archived returns what is known of a message whose content is in a segment of the archive that is elsewhere.
@@ -161,6 +172,9 @@ func ending(e view.Message, s terminal.Screen) string {
 		}
 	}
 	b.WriteString(routed(e, s) + votes(e) + reviewed(e, s))
+	if words := claimed(e, s); words != "" {
+		b.WriteString(", " + words)
+	}
 	if e.SnoozedUntil != 0 {
 		b.WriteString(", snoozed until " + s.Moment(e.SnoozedUntil.Std(), e.SnoozedUntil.String()))
 	}
@@ -171,7 +185,12 @@ func ending(e view.Message, s terminal.Screen) string {
 	if e.Outcome != nil {
 		b.WriteString(" - " + Settled(e, s))
 	}
+	if n := len(e.ToFollow); n > 0 {
+		b.WriteString(fmt.Sprintf(", %d to follow", n))
+	}
 	switch {
+	case e.Promised != nil:
+		b.WriteString(" - " + terminal.Visible(e.Promised.Words()))
 	case e.Queued && e.Sent && !e.Received:
 		b.WriteString(" - queued until the turn ends")
 	case e.Queued:
@@ -215,8 +234,14 @@ func state(e view.Message, s terminal.Screen) (text string) {
 
 // Receipts returns lines on how far a message has come, and with whom.
 func Receipts(e view.Message, s terminal.Screen) (lines []Line) {
-	if e.Sent && !e.Received && e.Outcome == nil && e.State == "" && e.Refused == "" {
+	switch {
+	case e.Promised != nil:
+		lines = append(lines, Line{Note, "not sent yet: it " + terminal.Visible(e.Promised.Words())})
+	case e.Sent && !e.Received && e.Outcome == nil && e.State == "" && e.Refused == "":
 		lines = append(lines, Line{Note, "not delivered yet"})
+	}
+	for _, f := range e.ToFollow {
+		lines = append(lines, Line{Note, "goes on with the answer: " + terminal.Visible(f.Line())})
 	}
 	if len(e.Recipients) > 3 {
 		lines = append(lines, Line{Note, "to " + recipients(e.Recipients, len(e.Recipients))})

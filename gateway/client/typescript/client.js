@@ -320,6 +320,17 @@ export class Client {
   }
 
   /**
+   * Is on a form that others may answer too, for a time: they see it. CLAIMED refuses what another is on, unless it is taken over.
+   *
+   * @param {Which} form
+   * @param {{ forMs?: number, takeOver?: boolean, release?: boolean }} [how] release ends the claim
+   * @param {Ending} [ending]
+   */
+  claim(form, how = {}, ending) {
+    return this.call("claim_form", { ...about(form), ...how }, ending);
+  }
+
+  /**
    * Takes back the agent's vote on an open form that needs several. The withdrawal is queued if the form's home cannot be
    * reached; the vote counts until that has it.
    *

@@ -101,6 +101,15 @@ export interface CapabilityRequest {
   text: string;
 }
 
+export interface ClaimFormRequest {
+  as?: string;
+  forMs?: number;
+  id?: Ref;
+  number?: Ref;
+  release?: boolean;
+  takeOver?: boolean;
+}
+
 export interface CompleteRequest {
   as?: string;
   id?: Ref;
@@ -1201,6 +1210,7 @@ export interface Asked {
   outcome?: Outcome;
   /** An ID: {ULID}@{node}. */
   promise?: string;
+  promised?: Promised;
   unreachable?: boolean;
 }
 
@@ -1222,6 +1232,25 @@ export interface Away {
   to?: Party;
   /** A time in UTC, with milliseconds. */
   until: string;
+}
+
+export interface Claim {
+  /** An ID: {ULID}@{node}. */
+  by: string;
+  byName?: string;
+  /** A time in UTC, with milliseconds. */
+  since?: string;
+  /** A time in UTC, with milliseconds. */
+  until: string;
+  was?: Party;
+}
+
+export interface Claimed {
+  claim?: Claim;
+  /** An ID: {ULID}@{node}. */
+  form: string;
+  number: number;
+  queued?: boolean;
 }
 
 export interface CutMessage {
@@ -1273,6 +1302,7 @@ export interface Envelope {
   authorName?: string;
   chain?: Array<Party>;
   changed: number;
+  claim?: Claim;
   /** A time in UTC, with milliseconds. */
   date: string;
   /** A time in UTC, with milliseconds. */
@@ -1309,6 +1339,7 @@ export interface Envelope {
   priority?: string;
   /** An ID: {ULID}@{node}. */
   promiseId?: string;
+  promised?: Promised;
   queued?: boolean;
   receipts?: Array<Receipt>;
   received: boolean;
@@ -1334,6 +1365,7 @@ export interface Envelope {
   title?: string;
   /** An ID: {ULID}@{node}. */
   to: string;
+  toFollow?: Array<Following>;
   toName?: string;
   type: string;
   unreached?: Array<Unreached>;
@@ -1356,6 +1388,17 @@ export interface Finish {
   error?: string;
   final: Snapshot;
   status: string;
+}
+
+export interface Following {
+  /** A time in UTC, with milliseconds. */
+  at: string;
+  /** An ID: {ULID}@{node}. */
+  id: string;
+  name: string;
+  number?: number;
+  type: string;
+  words: string;
 }
 
 export interface ForwardStep {
@@ -1418,9 +1461,9 @@ export interface Granted {
 
 export interface Holding {
   facet?: Facet;
-  kind: string;
+  kind?: string;
   /** An ID: {ULID}@{node}. */
-  resource: string;
+  resource?: string;
   used: number;
   uses: Array<UseBy>;
   verbs: Array<Verb>;
@@ -1655,10 +1698,18 @@ export interface Permitted {
   outcome?: Outcome;
   /** An ID: {ULID}@{node}. */
   promise?: string;
+  promised?: Promised;
   /** An ID: {ULID}@{node}. */
   rule?: string;
   unattended?: boolean;
   unreachable?: boolean;
+}
+
+export interface Promised {
+  /** An ID: {ULID}@{node}. */
+  form: string;
+  name: string;
+  number: number;
 }
 
 export interface Proof {
@@ -1776,6 +1827,7 @@ export interface Sent {
   notTo?: Array<Recipient>;
   number: number;
   plain?: Array<string>;
+  promised?: Promised;
   queued?: boolean;
   recipients?: Array<Recipient>;
   unreachable?: boolean;
@@ -2173,6 +2225,7 @@ export interface Operations {
   await: { request: AwaitRequest; response: Outcome };
   await_lease: { request: AwaitLeaseRequest; response: Lease };
   cancel_form: { request: EndRequest; response: Outcome };
+  claim_form: { request: ClaimFormRequest; response: Claimed };
   complete: { request: CompleteRequest; response: CompleteResponse };
   copy_name: { request: CopyNameRequest; response: Done };
   count_messages: { request: CountMessagesRequest; response: MessageCounts };

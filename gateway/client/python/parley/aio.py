@@ -19,7 +19,7 @@ from .errors import Lost, ParleyError
 from .follow import Batch, Position, next_batch, parse
 from .link import Coming
 from .requests import Shown, Steps, Texts, When, Which, about, list_of, shown
-from .types import Agent, AgentUpdate, Attention, Decision, Field, File, Item, Lease, Message, Outcome, OutputPiece, Team, Topic, TopicPost
+from .types import Agent, AgentUpdate, Attention, Claimed, Decision, Field, File, Item, Lease, Message, Outcome, OutputPiece, Team, Topic, TopicPost
 from .wire import TURN, Presence
 
 __all__ = ["AsyncAsked", "AsyncClient", "AsyncPermission", "connect"]
@@ -200,6 +200,14 @@ class AsyncClient:
     async def decline(self, form: Shown, reason: str = "") -> Outcome:
         """Says no to a form."""
         return _outcome(await self.call("decline_form", {**shown(form), "reason": reason}))
+
+    async def claim(self, form: Which, seconds: float = 1800, take_over: bool = False) -> Claimed:
+        """Is on a form that others may answer too, for a time: they see it. CLAIMED refuses what another is on, unless it is taken over."""
+        return cast(Claimed, await self.call("claim_form", {**about(form), "forMs": int(seconds * 1000), "takeOver": take_over}))
+
+    async def release(self, form: Which) -> Claimed:
+        """Is on a form no more."""
+        return cast(Claimed, await self.call("claim_form", {**about(form), "release": True}))
 
     async def withdraw(self, form: Which) -> bool:
         """Takes back the agent's vote on a form that needs several answers and is open. It returns whether that waits for the

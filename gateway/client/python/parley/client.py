@@ -10,7 +10,7 @@ from .aio import AsyncAsked, AsyncClient, AsyncPermission
 from .aio_wire import AsyncWire, Connection
 from .background import Background
 from .requests import Shown, Steps, Texts, When, Which
-from .types import Agent, Attention, Decision, Field, File, Item, Lease, Message, Outcome, OutputPiece, Team, Topic, TopicPost
+from .types import Agent, Attention, Claimed, Decision, Field, File, Item, Lease, Message, Outcome, OutputPiece, Team, Topic, TopicPost
 from .wire import Presence
 
 
@@ -181,6 +181,14 @@ class Client:
     def decline(self, form: Shown, reason: str = "", *, timeout: Optional[float] = None) -> Outcome:
         """Says no to a form."""
         return self._background.run(self._client.decline(form, reason), timeout)
+
+    def claim(self, form: Which, seconds: float = 1800, take_over: bool = False, *, timeout: Optional[float] = None) -> Claimed:
+        """Is on a form that others may answer too, for a time: they see it. CLAIMED refuses what another is on, unless it is taken over."""
+        return self._background.run(self._client.claim(form, seconds, take_over), timeout)
+
+    def release(self, form: Which, *, timeout: Optional[float] = None) -> Claimed:
+        """Is on a form no more."""
+        return self._background.run(self._client.release(form), timeout)
 
     def withdraw(self, form: Which, *, timeout: Optional[float] = None) -> bool:
         """Takes back the agent's vote on a form that needs several answers and is open. It returns whether that waits for the

@@ -118,6 +118,14 @@ class CapabilityRequest(_CapabilityRequest, total=False):
     noForward: bool
 
 
+class ClaimFormRequest(TypedDict, total=False):
+    forMs: int
+    id: Ref
+    number: Ref
+    release: bool
+    takeOver: bool
+
+
 class _CompleteRequest(TypedDict):
     of: str
 
@@ -1333,6 +1341,7 @@ class Asked(_Asked, total=False):
     form: str  # An ID: {ULID}@{node}.
     outcome: Outcome
     promise: str  # An ID: {ULID}@{node}.
+    promised: Promised
     unreachable: bool
 
 
@@ -1360,6 +1369,27 @@ _Away = TypedDict(
 
 class Away(_Away, total=False):
     to: Party
+
+
+class _Claim(TypedDict):
+    by: str  # An ID: {ULID}@{node}.
+    until: str  # A time in UTC, with milliseconds.
+
+
+class Claim(_Claim, total=False):
+    byName: str
+    since: str  # A time in UTC, with milliseconds.
+    was: Party
+
+
+class _Claimed(TypedDict):
+    form: str  # An ID: {ULID}@{node}.
+    number: int
+
+
+class Claimed(_Claimed, total=False):
+    claim: Claim
+    queued: bool
 
 
 class CutMessage(TypedDict):
@@ -1423,6 +1453,7 @@ class Envelope(_Envelope, total=False):
     author: str  # An ID: {ULID}@{node}.
     authorName: str
     chain: List[Party]
+    claim: Claim
     deadline: str  # A time in UTC, with milliseconds.
     description: str
     digest: str
@@ -1446,6 +1477,7 @@ class Envelope(_Envelope, total=False):
     permission: Permission
     priority: str
     promiseId: str  # An ID: {ULID}@{node}.
+    promised: Promised
     queued: bool
     receipts: List[Receipt]
     recipients: List[Recipient]
@@ -1463,6 +1495,7 @@ class Envelope(_Envelope, total=False):
     text: str
     thread: str  # An ID: {ULID}@{node}.
     title: str
+    toFollow: List[Following]
     toName: str
     unreached: List[Unreached]
     unread: bool
@@ -1490,6 +1523,18 @@ class _Finish(TypedDict):
 
 class Finish(_Finish, total=False):
     error: str
+
+
+class _Following(TypedDict):
+    at: str  # A time in UTC, with milliseconds.
+    id: str  # An ID: {ULID}@{node}.
+    name: str
+    type: str
+    words: str
+
+
+class Following(_Following, total=False):
+    number: int
 
 
 class _ForwardStep(TypedDict):
@@ -1548,8 +1593,6 @@ class Granted(_Granted, total=False):
 
 
 class _Holding(TypedDict):
-    kind: str
-    resource: str  # An ID: {ULID}@{node}.
     used: int
     uses: List[UseBy]
     verbs: List[Verb]
@@ -1558,6 +1601,8 @@ class _Holding(TypedDict):
 
 class Holding(_Holding, total=False):
     facet: Facet
+    kind: str
+    resource: str  # An ID: {ULID}@{node}.
 
 
 class _Inbox(TypedDict):
@@ -1806,9 +1851,16 @@ class Permitted(_Permitted, total=False):
     mandate: str  # An ID: {ULID}@{node}.
     outcome: Outcome
     promise: str  # An ID: {ULID}@{node}.
+    promised: Promised
     rule: str  # An ID: {ULID}@{node}.
     unattended: bool
     unreachable: bool
+
+
+class Promised(TypedDict):
+    form: str  # An ID: {ULID}@{node}.
+    name: str
+    number: int
 
 
 class Proof(TypedDict):
@@ -1923,6 +1975,7 @@ class Sent(_Sent, total=False):
     given: List[str]
     notTo: List[Recipient]
     plain: List[str]
+    promised: Promised
     queued: bool
     recipients: List[Recipient]
     unreachable: bool
@@ -2363,6 +2416,7 @@ OPERATIONS: Dict[str, Tuple[Any, Any]] = {
     "await": (AwaitRequest, Outcome),
     "await_lease": (AwaitLeaseRequest, Lease),
     "cancel_form": (EndRequest, Outcome),
+    "claim_form": (ClaimFormRequest, Claimed),
     "complete": (CompleteRequest, CompleteResponse),
     "copy_name": (CopyNameRequest, Done),
     "count_messages": (CountMessagesRequest, MessageCounts),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple, Optional, TypedDict
 
 from .operations import Envelope as Message
-from .operations import Attention, Field, File, Lease, Option, Outcome, OutputPiece, Team, Topic, TopicPost
+from .operations import Attention, Claimed, Field, File, Lease, Option, Outcome, OutputPiece, Team, Topic, TopicPost
 from .operations import Snapshot as Agent
 
 __all__ = [
     "Agent",
     "AgentUpdate",
     "Attention",
+    "Claimed",
     "Decision",
     "Field",
     "File",

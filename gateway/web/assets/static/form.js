@@ -25,6 +25,7 @@ function callOf(what, card, sent) {
     case 'restore': return ['restore_message', about];
     case 'decline': return ['decline_form', { ...about, revision: Number(card.dataset.revision), reason: sent.get('reason'), ...(sent.has('second') && { secondVote: true }) }];
     case 'withdraw': return ['withdraw_vote', about];
+    case 'claim': case 'release': case 'take-over': return ['claim_form', { ...about, release: what === 'release', takeOver: what === 'take-over' }];
     case 'cancel': return ['cancel_form', { ...about, reason: sent.get('reason') }];
     case 'amend': return ['amend_form', { ...about, ...amendmentOf(sent) }];
     case 'forward': return ['forward_form', { ...about, recipient: sent.get('to') }];
