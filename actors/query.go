@@ -648,6 +648,9 @@ func (v *viewer) message(e *view.Message, p *events.MessagePosted) {
 
 func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 	e.Title, e.Description, e.Fields, e.Permission = f.Title, f.Description, f.Fields, f.Permission()
+	if e.FromName == "" {
+		e.FromSaid = f.Asker
+	}
 	if e.Permission != nil {
 		e.Folder, e.Digest = e.Permission.Folder, e.Permission.Digest()
 		if u := e.Permission.Use; u != nil && e.Received { // of several names, the one that the reference was given by

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -19,6 +20,7 @@ type Message struct {
 	MessageID    capabilities.ID   `json:"messageId"`
 	From         capabilities.ID   `json:"from"`
 	FromName     string            `json:"fromName,omitempty"`
+	FromSaid     string            `json:"fromSaid,omitempty"` // of a form without FromName: what its asker calls itself, which may be any words
 	To           capabilities.ID   `json:"to"`
 	ToName       string            `json:"toName,omitempty"`
 	Sent         bool              `json:"sent"`     // the agent itself sent it
@@ -87,6 +89,12 @@ type Message struct {
 	Origin       *events.Origin     `json:"-"`                   // of a form asked in a dialect
 
 	Archived *Archived `json:"archived,omitempty"` // of a message in a list whose content is elsewhere
+}
+
+// Sender returns the name of who sent the message as a person reads it: the viewer's own, or what the sender calls itself, which reads as
+// that; "" if there is neither.
+func (m *Message) Sender() string {
+	return cmp.Or(m.FromName, parley.Called(m.FromSaid))
 }
 
 // Recipient is one of several recipients of a message. Said is what its sender calls it, where the viewer has no name for it: any

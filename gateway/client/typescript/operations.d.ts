@@ -1295,6 +1295,7 @@ export interface Envelope {
   /** An ID: {ULID}@{node}. */
   from: string;
   fromName?: string;
+  fromSaid?: string;
   interrupted?: boolean;
   late?: Array<Recipient>;
   members?: Array<Member>;

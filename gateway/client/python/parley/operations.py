@@ -1436,6 +1436,7 @@ class Envelope(_Envelope, total=False):
     forwarder: str  # An ID: {ULID}@{node}.
     forwarderName: str
     fromName: str
+    fromSaid: str
     interrupted: bool
     late: List[Recipient]
     members: List[Member]
