@@ -648,14 +648,14 @@ func (v *viewer) message(e *view.Message, p *events.MessagePosted) {
 
 func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 	e.Title, e.Description, e.Fields, e.Permission = f.Title, f.Description, f.Fields, f.Permission()
-	if e.FromName == "" {
-		e.FromSaid = f.Asker
-	}
 	if e.Permission != nil {
 		e.Folder, e.Digest = e.Permission.Folder, e.Permission.Digest()
 		if u := e.Permission.Use; u != nil && e.Received { // of several names, the one that the reference was given by
 			e.FromName = u.Name
 		}
+	}
+	if e.FromName == "" && capabilities.Special(f.Asker) == "" {
+		e.FromSaid = f.Asker
 	}
 	e.PromiseID, e.ResolverID = f.Promise, f.Resolver
 	e.Deadline, e.NoForward, e.Origin = f.Deadline, f.NoForward, f.AskedIn()
