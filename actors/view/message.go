@@ -94,7 +94,15 @@ type Message struct {
 // Sender returns the name of who sent the message as a person reads it: the viewer's own, or what the sender calls itself, which reads as
 // that; "" if there is neither.
 func (m *Message) Sender() string {
-	return cmp.Or(m.FromName, parley.Called(m.FromSaid))
+	return cmp.Or(m.FromName, m.CallsItself())
+}
+
+// CallsItself returns in words what the sender of the message calls itself; "" where the viewer has a name for it, or it says nothing.
+func (m *Message) CallsItself() string {
+	if m.FromName != "" {
+		return ""
+	}
+	return parley.Called(m.FromSaid)
 }
 
 // Recipient is one of several recipients of a message. Said is what its sender calls it, where the viewer has no name for it: any

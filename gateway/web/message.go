@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -397,7 +396,7 @@ func partyOf(id capabilities.ID, name string) party {
 // senderOf returns who sent a message, by what that calls itself where the reader has no name for it.
 func senderOf(m *view.Message) party {
 	p := partyOf(m.From, m.FromName)
-	if said := parley.Called(m.FromSaid); said != "" && !p.Own && m.FromName == "" {
+	if said := m.CallsItself(); said != "" {
 		p.Name = said
 	}
 	return p

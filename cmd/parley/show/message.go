@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
@@ -424,7 +423,7 @@ func fieldNames(fields []events.Field) string {
 
 // Sender returns who sent a message: the reader's name for that in quotation marks, or what it calls itself, which reads as that.
 func Sender(e *view.Message) string {
-	if said := parley.Called(e.FromSaid); said != "" && e.FromName == "" {
+	if said := e.CallsItself(); said != "" {
 		return terminal.Visible(said)
 	}
 	return Party(e.FromName, e.From)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
@@ -88,7 +87,7 @@ func brief(f *queue.Facts, cells int) string {
 // Ended returns a message that does not wait as one line of a list, with the name of who sent it.
 func Ended(e view.Message, name NameFunc, s terminal.Screen) string {
 	if e.Archived == nil && !e.Sent && e.Author.IsZero() {
-		if known := name(e.From, e.Sender()); known != parley.Called(e.FromSaid) {
+		if known := name(e.From, e.Sender()); known != e.CallsItself() {
 			e.FromName = known
 		}
 	}
