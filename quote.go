@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"parley/capabilities"
 )
 
 // Shown returns text from outside as a message may hold it: cut to a number of characters, on one line, and with
@@ -22,6 +24,24 @@ func Shown(s string, limit int) string {
 		b.WriteRune(r)
 	}
 	return b.String()
+}
+
+// MaxCalled bounds what an agent calls itself where others read it, in characters.
+const MaxCalled = 80
+
+// Called returns what an agent calls itself, for one who has no name for it. Nothing in it can look like such a name: no quotation mark
+// ends it. It returns "" for an agent that calls itself nothing, or by a word that means another to each reader, such as HOST.
+func Called(itself string) string {
+	words := strings.TrimSpace(Shown(itself, MaxCalled))
+	if words == "" || capabilities.Special(words) != "" {
+		return ""
+	}
+	return "“" + strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Quotation_Mark) || r == '`' {
+			return '\''
+		}
+		return r
+	}, words) + "” (as it calls itself)"
 }
 
 // Quoted returns Shown within quotation marks.

@@ -659,6 +659,9 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 			e.FromName = u.Name
 		}
 	}
+	if e.FromName == "" && capabilities.Special(f.Asker) == "" {
+		e.FromSaid = f.Asker
+	}
 	e.PromiseID, e.ResolverID = f.Promise, f.Resolver
 	e.Deadline, e.NoForward, e.Origin = f.Deadline, f.NoForward, f.AskedIn()
 	e.Held = f.IsOpen() && e.Origin != nil && e.Origin.Dialect == events.Held

@@ -96,7 +96,7 @@ func (b Blind) of(section int) [sha256.Size]byte {
 // layoutFormat is raised by a thousand with each change of heads and sections that this or an earlier program cannot read. Before the
 // first release it is raised in place of an event's version too, where members of one have changed: the log of an earlier build is
 // refused by its format then, and not as damage.
-const layoutFormat = 2000
+const layoutFormat = 3000
 
 // frameFormat is the number of the log's format. Each frame has it, so that an earlier program refuses the log at its
 // start, by the newest commit. It grows with each kind of event and each version of one by itself.

@@ -67,7 +67,7 @@ func write(enc *msgpack.Encoder, b []byte) error {
 
 // appendRequested appends a form.
 func appendRequested(b []byte, e *FormRequested) []byte {
-	b = pack.AppendUint(pack.AppendArray(b, 24), e.Number)
+	b = pack.AppendUint(pack.AppendArray(b, 25), e.Number)
 	b = appendIDs(b, &e.ID, &e.Promise, &e.Resolver, &e.From, &e.To, &e.Via)
 	b = appendFacet(b, e.Held())
 	b = appendTexts(b, string(e.Kind), e.Title, e.Description)
@@ -78,7 +78,7 @@ func appendRequested(b []byte, e *FormRequested) []byte {
 	b = e.Date.AppendMsgpack(b)
 	b = appendTexts(b, e.Key, e.Result)
 	b = e.Forwarder.AppendMsgpack(b)
-	return appendSteps(appendList(b, e.Chain, appendID), e.Steps)
+	return pack.AppendString(appendSteps(appendList(b, e.Chain, appendID), e.Steps), e.Asker)
 }
 
 // plainCall and callOfUse are the numbers of members in the two encodings of a call. That of an agent has the shorter one.

@@ -100,6 +100,7 @@ type FormRequested struct {
 	Forwarder   capabilities.ID     `json:"forwarder,omitzero"`   // the agent that forwarded this copy
 	Chain       []capabilities.ID   `json:"chain,omitempty"`      // all agents that forwarded it, the first recipient first
 	Steps       *CopySteps          `json:"steps,omitempty"`      // how this copy came, if not by hand alone: an escalation, and each of Chain
+	Asker       string              `json:"asker,omitempty"`      // what the asker calls itself: its title when it asked, or else the name that its maker gave it
 }
 
 // DecodeMsgpack reads the event as an array.

@@ -105,6 +105,7 @@ func goldenCall() *FormRequested {
 		Folder: "/srv/shop", Decider: testID(9), Reason: "to ship it", Part: "reviewer", Session: "Claude Code · shop · 2",
 		Offers: []Offer{{ID: "commands", Rule: *goldenCoverage(), Words: "git log"}, {ID: "call", Rule: Coverage{Kind: CoversCall}, Words: "exactly this call"}},
 	}
+	f.Asker = "Claude Code · shop"
 	return f
 }
 
@@ -343,7 +344,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "f7cf032c1b472c2e8f59670f3e1bf0e670f9c0c05fdebfe255f2bf5f43f8f274"
+const goldenEnd = "8cf41e9e33fd43c648439e8bf1f2b202af188654b200edc2d515432b5d66570b"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {

@@ -49,7 +49,7 @@ func (h *holds) run(ctx context.Context) {
 	}
 	elsewhere = slices.DeleteFunc(elsewhere, func(id capabilities.ID) bool { return slices.Contains(guests, id) })
 	for _, address := range elsewhere { // whose coding agents were on a machine that had the node before
-		h.server.coding.Open(address)
+		h.server.coders.open(address)
 	}
 	for left = append(left, h.findAll(ctx, elsewhere)...); rests(ctx, takeUpTime); left = h.findAll(ctx, left) {
 		h.settle(ctx)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,9 +20,19 @@ import (
 	"parley/mailbox"
 )
 
-// TestFormsOfBeforeAStartEndUnlessTheyAreHeldAgain stops a node while processes wait for forms. One of them comes back.
+// TestFormsOfBeforeAStartEndUnlessTheyAreHeldAgain stops a node while processes wait for forms. One of them comes back. The node starts on the
+// same machine, and on another, which has its log and not the file with its coding agents.
 func TestFormsOfBeforeAStartEndUnlessTheyAreHeldAgain(t *testing.T) {
 	t.Parallel()
+	for name, elsewhere := range map[string]bool{"on the machine": false, "on another": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			startWithForms(t, elsewhere)
+		})
+	}
+}
+
+func startWithForms(t *testing.T, elsewhere bool) {
 	h := openTestServer(t)
 	done, err := register(t, h.server, api.Register{Program: "claude-code", Title: "Claude Code", Folder: "/home/a/app", Session: "s"})
 	if err != nil {
@@ -73,6 +85,11 @@ func TestFormsOfBeforeAStartEndUnlessTheyAreHeldAgain(t *testing.T) {
 	}
 	eventually.Holds(t, "all are asked", func() bool { return len(open()) == 4 })
 	h.close()
+	if elsewhere {
+		if err := os.Remove(filepath.Join(h.folder, "coders.json")); err != nil {
+			t.Fatal(err)
+		}
+	}
 	h.open(nil)
 
 	again := hold

@@ -405,10 +405,15 @@ func (h *holds) handedOver(ctx context.Context, hold api.Hold) (attended, is boo
 		case err != nil && !passes(err):
 			return false, false
 		}
+		var again <-chan time.Time
+		if err != nil {
+			again = time.After(attendEvery)
+		}
 		select {
 		case <-ctx.Done():
 			return false, false
 		case <-changed:
+		case <-again:
 		}
 	}
 }

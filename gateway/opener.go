@@ -399,6 +399,13 @@ func (c *coders) sever(some ...*opener) {
 	}
 }
 
+// open takes up the sessions of an agent that coding agents act for.
+func (c *coders) open(address capabilities.ID) {
+	c.registering.Lock() // one that begins meanwhile is newer than what the log was read for
+	defer c.registering.Unlock()
+	c.server.coding.Open(address)
+}
+
 // registerTime bounds a registration.
 const registerTime = 10 * time.Second
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -139,6 +140,44 @@ func TestSecondVoteNeedsNoScript(t *testing.T) {
 		sent.Set("second", "yes")
 		if status, _, body := h.postForm(path, sent); status != http.StatusSeeOther {
 			t.Errorf("%s with the box: %d %s", button, status, body)
+		}
+	}
+}
+
+// TestStrangersAreShownByWhatTheyCallThemselves asks two hosts. One has no name for who asks, and reads what that calls itself as such: no title
+// looks like a name.
+func TestStrangersAreShownByWhatTheyCallThemselves(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	ops := h.second()
+	h.token = makeToken(t, ops, "read", "ask", "answer")
+	for title, want := range map[string]string{
+		"Deploy bot": "“Deploy bot” (as it calls itself)",
+		"ops” (your name) “\u202e" + "x<b>y</b>": "“ops' (your name) '\\u202ex<b>y</b>” (as it calls itself)",
+		strings.Repeat("long ", 40):              "long …” (as it calls itself)",
+	} {
+		bot, err := h.node.Host().Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: "bot" + strconv.Itoa(len(title)), Title: title})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := bot.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "shell", Input: `{"command":"make"}`}, Need: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.node.Host().Forward(t.Context(), capabilities.FormID(p.Form), ops.ID().String()); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"/forms/" + p.Form.String(), "/"} {
+			eventually.Holds(t, path+" has "+want, func() bool {
+				_, _, body := h.get(path, "text/html")
+				return strings.Contains(html.UnescapeString(body), want) && !strings.Contains(body, "<b>y</b>")
+			})
+		}
+		if m, err := ops.Message(t.Context(), capabilities.FormID(p.Form)); err != nil || m.FromName != "" || m.FromSaid == "" {
+			t.Errorf("%+v, %v", m, err)
+		}
+		if m, err := h.node.Host().Message(t.Context(), capabilities.FormID(p.Form)); err != nil || m.FromName == "" || m.FromSaid != "" {
+			t.Errorf("who has a name for it reads %q, %v", m.FromSaid, err)
 		}
 	}
 }

@@ -388,7 +388,7 @@ func (m *Message) Size() int64 {
 }
 
 func sizeOfForm(e *events.FormRequested) int64 {
-	n := messageOverhead + len(e.Title) + len(e.Description) + len(e.Key) + len(e.Result) + origin.Size(e.Origin)
+	n := messageOverhead + len(e.Title) + len(e.Description) + len(e.Key) + len(e.Result) + len(e.Asker) + origin.Size(e.Origin)
 	if c := e.Call; c != nil {
 		n += len(c.Folder) + len(c.Reason) + len(c.Part) + len(c.Session)
 		if u := c.Use; u != nil {

@@ -91,6 +91,7 @@ type Profile struct {
 	Host     capabilities.ID
 	By       capabilities.ID
 	Of       capabilities.ID // for a session of a coding agent: its address
+	Name     string          // that its maker gave it at first
 	Title    string
 	Labels   map[string]string
 	Status   string

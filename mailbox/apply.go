@@ -271,7 +271,7 @@ func (f fold) agentCreated(e *events.AgentCreated) error {
 	if f.Version != 1 || e.Agent != f.ID {
 		return fmt.Errorf("%w: agent made twice", ErrNonsense)
 	}
-	f.Profile = Profile{Kind: e.Kind, Host: e.Host, By: e.By, Of: e.Of, Title: e.Title, Labels: e.Labels, Status: Idle, Created: f.at}
+	f.Profile = Profile{Kind: e.Kind, Host: e.Host, By: e.By, Of: e.Of, Name: e.Name, Title: e.Title, Labels: e.Labels, Status: Idle, Created: f.at}
 	f.profileChanged()
 	return nil
 }

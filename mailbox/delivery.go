@@ -197,6 +197,9 @@ func checkForm(s *State, e *events.FormRequested, here bool) error {
 	if err := checkOrigin(e.Origin); err != nil {
 		return err
 	}
+	if err := checkText("what the asker calls itself", e.Asker, maxTitle); err != nil {
+		return err
+	}
 	return checkFormWords(e.Kind, e.Description, e.Title)
 }
 

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -19,6 +20,7 @@ type Message struct {
 	MessageID    capabilities.ID   `json:"messageId"`
 	From         capabilities.ID   `json:"from"`
 	FromName     string            `json:"fromName,omitempty"`
+	FromSaid     string            `json:"fromSaid,omitempty"` // of a form without FromName: what its asker calls itself, which may be any words
 	To           capabilities.ID   `json:"to"`
 	ToName       string            `json:"toName,omitempty"`
 	Sent         bool              `json:"sent"`     // the agent itself sent it
@@ -152,6 +154,20 @@ func (f Following) Line() string {
 		return fmt.Sprintf("%s %d to %s: %s", f.Type, *f.Number, parley.Quoted(f.Name, 80), f.Words)
 	}
 	return fmt.Sprintf("%s %s of %s: %s", f.Type, f.ID, parley.Quoted(f.Name, 80), f.Words)
+}
+
+// Sender returns the name of who sent the message as a person reads it: the viewer's own, or what the sender calls itself, which reads as
+// that; "" if there is neither.
+func (m *Message) Sender() string {
+	return cmp.Or(m.FromName, m.CallsItself())
+}
+
+// CallsItself returns in words what the sender of the message calls itself; "" where the viewer has a name for it, or it says nothing.
+func (m *Message) CallsItself() string {
+	if m.FromName != "" {
+		return ""
+	}
+	return parley.Called(m.FromSaid)
 }
 
 // Recipient is one of several recipients of a message. Said is what its sender calls it, where the viewer has no name for it: any

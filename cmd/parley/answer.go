@@ -143,7 +143,7 @@ func answerInPerson(ctx context.Context, env *environment, answer api.RespondFor
 	}
 	for {
 		if len(e.Fields) > 0 && e.Outcome == nil { // else the node says why it cannot be answered
-			texts, err := interview.Ask(ctx, env.stdin, env.stdout, e.Description, show.Party(e.FromName, e.From), e.Fields)
+			texts, err := interview.Ask(ctx, env.stdin, env.stdout, e.Description, show.Sender(&e), e.Fields)
 			if errors.Is(err, interview.ErrAborted) {
 				return &interrupted{message: "nothing was answered; the form stays open"}
 			}

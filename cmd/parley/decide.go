@@ -324,7 +324,7 @@ func approvalsWhere(ctx context.Context, env *environment, wanted func(permissio
 
 // text returns a call in full.
 func (w permission) text() string {
-	text := fmt.Sprintf("agent: %s\n   tool:  %s\n", show.Party(w.FromName, w.From), terminal.Visible(w.Title))
+	text := fmt.Sprintf("agent: %s\n   tool:  %s\n", show.Sender(&w.Message), terminal.Visible(w.Title))
 	if w.Folder != "" {
 		text += "   folder: " + terminal.Visible(w.Folder) + "\n"
 	}

@@ -213,29 +213,30 @@ func (w permission) discussion(ctx context.Context, env *environment) []show.Lin
 
 // pendingCall is the JSON form of a call that an agent waits to make.
 type pendingCall struct {
-	AgentID  capabilities.ID   `json:"agentId"`
-	Agent    string            `json:"agent,omitempty"` // the caller's name for it
-	Form     capabilities.ID   `json:"form"`
-	Number   uint64            `json:"number"` // of the approval, in the caller's mailbox
-	Tool     string            `json:"tool"`
-	Input    json.RawMessage   `json:"input"`
-	Digest   string            `json:"digest"` // of the tool, the input and the folder: it is decided by this, too
-	Offers   []string          `json:"offers"` // the rules that --always --rule chooses from, that for the very call first
-	Note     string            `json:"note,omitempty"`
-	Editable bool              `json:"editable,omitempty"` // it may be allowed with another input
-	AskedAt  capabilities.Time `json:"askedAt"`
-	Folder   string            `json:"folder,omitempty"`  // in which the call is made
-	Reason   string            `json:"reason,omitempty"`  // why, in the agent's own words
-	Part     string            `json:"part,omitempty"`    // of the agent, as it calls it
-	Session  string            `json:"session,omitempty"` // of a coding agent, as the node calls it
-	Use      *parley.AskedUse  `json:"use,omitempty"`     // of a resource: who uses it, as the node knows it
-	Rules    []parley.Offer    `json:"rules"`             // the offers as data: an answer may name the ID of one
-	Outcome  *view.Outcome     `json:"outcome,omitempty"` // nil while it is open
+	AgentID   capabilities.ID   `json:"agentId"`
+	Agent     string            `json:"agent,omitempty"`     // the caller's name for it
+	AgentSaid string            `json:"agentSaid,omitempty"` // without one: what it calls itself, which may be any words
+	Form      capabilities.ID   `json:"form"`
+	Number    uint64            `json:"number"` // of the approval, in the caller's mailbox
+	Tool      string            `json:"tool"`
+	Input     json.RawMessage   `json:"input"`
+	Digest    string            `json:"digest"` // of the tool, the input and the folder: it is decided by this, too
+	Offers    []string          `json:"offers"` // the rules that --always --rule chooses from, that for the very call first
+	Note      string            `json:"note,omitempty"`
+	Editable  bool              `json:"editable,omitempty"` // it may be allowed with another input
+	AskedAt   capabilities.Time `json:"askedAt"`
+	Folder    string            `json:"folder,omitempty"`  // in which the call is made
+	Reason    string            `json:"reason,omitempty"`  // why, in the agent's own words
+	Part      string            `json:"part,omitempty"`    // of the agent, as it calls it
+	Session   string            `json:"session,omitempty"` // of a coding agent, as the node calls it
+	Use       *parley.AskedUse  `json:"use,omitempty"`     // of a resource: who uses it, as the node knows it
+	Rules     []parley.Offer    `json:"rules"`             // the offers as data: an answer may name the ID of one
+	Outcome   *view.Outcome     `json:"outcome,omitempty"` // nil while it is open
 }
 
 func (w permission) call() pendingCall {
 	c := pendingCall{
-		AgentID: w.From, Agent: w.FromName, Form: w.MessageID, Number: w.Number, Tool: w.Title, Input: json.RawMessage(w.Description), Folder: w.Folder, Digest: w.Digest, AskedAt: w.Date,
+		AgentID: w.From, Agent: w.FromName, AgentSaid: w.FromSaid, Form: w.MessageID, Number: w.Number, Tool: w.Title, Input: json.RawMessage(w.Description), Folder: w.Folder, Digest: w.Digest, AskedAt: w.Date,
 		Offers: w.offers(), Rules: w.rules(), Reason: w.Permission.Reason, Part: w.Permission.Part, Session: w.Permission.Session, Use: w.Permission.Use, Note: w.note(), Editable: mailbox.IsEditable(w.Fields), Outcome: w.Outcome,
 	}
 	if !json.Valid(c.Input) { // an input of another client may be no JSON
@@ -549,7 +550,7 @@ func (w permission) rulesText() string {
 // shownFor returns a call in full, as a terminal is asked about it. It also returns the rule that a decision would
 // make.
 func (w permission) shownFor(how decision, s terminal.Screen) (string, error) {
-	text := fmt.Sprintf("agent: %s\n   tool:  %s\n", show.Party(w.FromName, w.From), terminal.Visible(w.Title)) +
+	text := fmt.Sprintf("agent: %s\n   tool:  %s\n", show.Sender(&w.Message), terminal.Visible(w.Title)) +
 		show.Preview(append(show.CallLines(w.Message), show.Passed(w.Message, s)...), s, 0, "") + w.rulesText()
 	chosen, err := w.offer(how.rule)
 	switch {

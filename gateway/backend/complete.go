@@ -109,7 +109,7 @@ func gist(e view.Message) string {
 	if e.Type == "message" {
 		words = e.Text
 	}
-	party := e.FromName
+	party := e.Sender()
 	if e.Sent {
 		party = "to " + e.ToName
 	}

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,10 +68,7 @@ func PageOf(m *view.Message, outcomes []string) LinkPage {
 
 // asked returns what a form asks, and whether that is all of it.
 func asked(m *view.Message) (p LinkPage, whole bool) {
-	from := m.FromName
-	if from == "" {
-		from = view.ShortID(m.From)
-	}
+	from := cmp.Or(m.Sender(), view.ShortID(m.From))
 	if m.Type != string(events.Approval) {
 		p.Title = sanitize.Line(from + " asks: " + m.Title)
 		p.Rows, whole = rowsWithin(call.RowsOf(m.Description))

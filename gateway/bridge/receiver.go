@@ -99,7 +99,7 @@ const AnswerPath = "/answer/"
 func noticeOf(m *view.Message, base string) Notice {
 	n := Notice{
 		Form: m.MessageID, Revision: m.AnswerRevision(), Kind: m.Type, Title: Cut(call.Spelled(sanitize.Line(m.Title)), maxTitle),
-		From: nameOf(m.FromName, m.From), At: m.Date, Deadline: m.Deadline, Status: string(view.StatusOpen),
+		From: nameOf(m.Sender(), m.From), At: m.Date, Deadline: m.Deadline, Status: string(view.StatusOpen),
 	}
 	if m.Type == string(events.Approval) {
 		p := m.Permission

@@ -50,6 +50,7 @@ func recipientWords(all []view.Recipient) string {
 type party struct {
 	ID   capabilities.ID `json:"id"`
 	Name string          `json:"name,omitempty"` // the agent's name for it
+	Said string          `json:"said,omitempty"` // without one: what it calls itself, which may be any words
 }
 
 func partyOf(id capabilities.ID, name string) *party {

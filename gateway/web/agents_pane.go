@@ -148,7 +148,7 @@ func (p *page) name(m *view.Message) {
 		f.Name, f.ByName = of(f.ID, f.Name), of(f.By, f.ByName)
 	}
 	if m.From != p.principal.ID() {
-		m.FromName = of(m.From, m.FromName)
+		m.FromName = of(m.From, m.Sender())
 	}
 	if m.To != p.principal.ID() {
 		m.ToName = of(m.To, m.ToName)

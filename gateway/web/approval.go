@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -136,10 +137,7 @@ func (a *approval) together(e view.Message, waiting []view.Message) {
 
 // newApproval reads the call of an approval.
 func newApproval(e view.Message) *approval {
-	a := &approval{Permission: *e.Permission, Digest: e.Digest, Agent: e.FromName}
-	if a.Agent == "" {
-		a.Agent = view.ShortID(e.From)
-	}
+	a := &approval{Permission: *e.Permission, Digest: e.Digest, Agent: cmp.Or(e.Sender(), view.ShortID(e.From))}
 	a.Reading = call.Read(e.Permission)
 	a.Agent = a.Asker(a.Agent)
 	a.draw()

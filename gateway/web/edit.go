@@ -46,7 +46,7 @@ func editOf(e view.Message, sent url.Values) string {
 func newEdited(e view.Message, input string) *edited {
 	p := *e.Permission
 	p.Input = input
-	a := newApproval(view.Message{Permission: &p, Digest: p.Digest(), From: e.From, FromName: e.FromName})
+	a := newApproval(view.Message{Permission: &p, Digest: p.Digest(), From: e.From, FromName: e.FromName, FromSaid: e.FromSaid})
 	a.whole()
 	d := &edited{approval: a}
 	was, _ := call.CommandIn(e.Permission.Input)

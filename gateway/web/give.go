@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -158,10 +159,7 @@ func givenBy(p *page, e view.Message, control string, sent url.Values) *given {
 	if err != nil {
 		return &given{Kind: kind, Wrong: sanitize.Line(api.Shown(err).Message)}
 	}
-	who := e.FromName
-	if who == "" {
-		who = view.ShortID(e.From)
-	}
+	who := cmp.Or(e.Sender(), view.ShortID(e.From))
 	words := all.Words(kind, readable)
 	if kind == capabilities.KindAgent && all.IsFull() {
 		words = "write to it and ask it"

@@ -393,7 +393,7 @@ func lineOfPast(p *page, e pastEntry) pastDecision {
 	}
 	o := m.Outcome
 	d := pastDecision{
-		Number: m.Number, Asked: m.Date, Ended: o.At, Agent: name(m.From, m.FromName), Type: m.Type, What: m.Title, Decision: string(o.Status), By: name(o.By, o.ByName), Reason: o.Note,
+		Number: m.Number, Asked: m.Date, Ended: o.At, Agent: name(m.From, m.Sender()), Type: m.Type, What: m.Title, Decision: string(o.Status), By: name(o.By, o.ByName), Reason: o.Note,
 	}
 	if m.Title == "" {
 		d.What = m.Description

@@ -216,7 +216,7 @@ func (l listQuery) keeps(m view.Message) bool {
 // hasText reports whether a message shows a text, in any case.
 func hasText(m view.Message, text string) bool {
 	text = strings.ToLower(text)
-	said := []string{m.Title, m.Description, m.Subject, m.Text, m.FromName, m.ToName}
+	said := []string{m.Title, m.Description, m.Subject, m.Text, m.Sender(), m.ToName}
 	if m.Outcome != nil { // a reason is found as well
 		_, reason := mailbox.ReadDecision(m.Outcome.Values)
 		said = append(said, m.Outcome.Note, reason)

@@ -253,7 +253,7 @@ func (c card) Speaker() party {
 	if c.Sent && !c.Received {
 		return partyOf(c.To, c.ToName)
 	}
-	return partyOf(c.From, c.FromName)
+	return senderOf(&c.Message)
 }
 
 // statusOf returns the status of a form; "" for a message.
@@ -410,6 +410,15 @@ func partyOf(id capabilities.ID, name string) party {
 		return party{Name: view.ShortID(id), ID: id.String()}
 	}
 	return party{Name: name, ID: id.String(), Own: true}
+}
+
+// senderOf returns who sent a message, by what that calls itself where the reader has no name for it.
+func senderOf(m *view.Message) party {
+	p := partyOf(m.From, m.FromName)
+	if said := m.CallsItself(); said != "" {
+		p.Name = said
+	}
+	return p
 }
 
 // readable returns a time in words, for browsers without scripts.

@@ -122,7 +122,7 @@ func (r row) Other() party {
 	case r.Sent && !r.Received:
 		return partyOf(r.To, r.ToName)
 	}
-	return partyOf(r.From, r.FromName)
+	return senderOf(&r.Message)
 }
 
 // Waits reports whether the agent can answer the form.

@@ -219,7 +219,7 @@ func (r row) Said() string { return lineOf(r.Text) }
 func (r row) Voices() string {
 	var all []string
 	add := func(m *view.Message) {
-		name := sanitize.Line(partyOf(m.From, m.FromName).Name)
+		name := sanitize.Line(senderOf(m).Name)
 		if m.Sent && !m.Received {
 			name = "you"
 		}

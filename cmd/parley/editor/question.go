@@ -91,7 +91,7 @@ func (s *server) ask(ctx context.Context, session acp.SessionId, elicits bool, e
 	if why == "" {
 		why = "the editor shows no forms"
 	}
-	text := fmt.Sprintf("\n**%d. %s** asks:\n\n%s\n\n", e.Number, terminal.Visible(show.Party(e.FromName, e.From)), fenced(append(show.Lines(e), show.Passed(e, terminal.Screen{})...)))
+	text := fmt.Sprintf("\n**%d. %s** asks:\n\n%s\n\n", e.Number, terminal.Visible(show.Sender(&e)), fenced(append(show.Lines(e), show.Passed(e, terminal.Screen{})...)))
 	switch {
 	case e.Type == string(events.Request):
 		text += fmt.Sprintf("Answer with `/resolve %d NAME`, or `/decline %d REASON`.\n", e.Number, e.Number)
@@ -188,7 +188,7 @@ func (s *server) askPermission(ctx context.Context, session acp.SessionId, e vie
 func toolCall(e view.Message) map[string]any {
 	call := map[string]any{
 		"toolCallId": e.MessageID.String(), "status": "pending", "kind": kindOf(e),
-		"title":   terminal.Visible(show.Party(e.FromName, e.From)) + " wants to " + show.Wants(e),
+		"title":   terminal.Visible(show.Sender(&e)) + " wants to " + show.Wants(e),
 		"content": []acp.ToolCallContent{acp.ToolContent(acp.TextBlock(fenced(show.CallLines(e))))},
 	}
 	if input := []byte(e.Description); json.Valid(input) {
@@ -310,7 +310,7 @@ const maxRounds = 5
 func (s *server) elicit(ctx context.Context, session acp.SessionId, e view.Message, schema any, wrong string) error {
 	form := api.RefTo(e.MessageID.String())
 	for round := 1; ; round++ {
-		message := terminal.Visible(show.Party(e.FromName, e.From)) + ": " + sanitize.Lines(cmp.Or(e.Description, e.Title))
+		message := terminal.Visible(show.Sender(&e)) + ": " + sanitize.Lines(cmp.Or(e.Description, e.Title))
 		if wrong != "" {
 			message = "That was not accepted: " + sanitize.Lines(wrong) + "\n\n" + message
 		}

@@ -50,11 +50,11 @@ func subject(e view.Message, s terminal.Screen) string {
 		}
 		b.WriteString("you " + verb(e, preposition(e.Type)+" "+to))
 	case s.Width > 0 && e.Type == string(events.Approval):
-		b.WriteString(Party(e.FromName, e.From) + " wants to " + Wants(e))
+		b.WriteString(Sender(&e) + " wants to " + Wants(e))
 	case !e.Author.IsZero():
-		b.WriteString(Party(e.AuthorName, e.Author) + " by " + Party(e.FromName, e.From) + " " + verb(e, toOthers(e)))
+		b.WriteString(Party(e.AuthorName, e.Author) + " by " + Sender(&e) + " " + verb(e, toOthers(e)))
 	default:
-		b.WriteString(Party(e.FromName, e.From) + " " + verb(e, toOthers(e)))
+		b.WriteString(Sender(&e) + " " + verb(e, toOthers(e)))
 	}
 	b.WriteString(passed(e, s))
 	return b.String()
@@ -446,6 +446,14 @@ func fieldNames(fields []events.Field) string {
 	return strings.Join(names, ", ")
 }
 
+// Sender returns who sent a message: the reader's name for that in quotation marks, or what it calls itself, which reads as that.
+func Sender(e *view.Message) string {
+	if said := e.CallsItself(); said != "" {
+		return terminal.Visible(said)
+	}
+	return Party(e.FromName, e.From)
+}
+
 // Party returns an agent's name, or its ID where it has none, in quotes. Who reads is "you", without them.
 func Party(name string, id capabilities.ID) string {
 	switch name {
@@ -462,10 +470,7 @@ const maxGist = 100
 
 // Gist returns a few words that tell a message from others: "fae: Configure it", "fae wants to run git push".
 func Gist(e view.Message) string {
-	from := e.FromName
-	if from == "" {
-		from = view.ShortID(e.From)
-	}
+	from := cmp.Or(e.Sender(), view.ShortID(e.From))
 	words := terminal.Visible(from)
 	switch e.Type {
 	case string(events.Approval):

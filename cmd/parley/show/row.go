@@ -29,7 +29,7 @@ const (
 func Row(same []view.Message, row queue.Row, name NameFunc, r *queue.Readings, s terminal.Screen) string {
 	e := &same[0]
 	f := r.Of(e)
-	who := ansi.Truncate(terminal.Visible(name(e.From, e.FromName)), maxName, "…")
+	who := ansi.Truncate(terminal.Visible(name(e.From, e.Sender())), maxName, "…")
 	who += strings.Repeat(" ", max(minName-ansi.StringWidth(who), 0))
 	first := s.Paint(terminal.Waiting, fmt.Sprintf("%d.", e.Number)) + " " + who + "  "
 	var marks []string
@@ -87,7 +87,9 @@ func brief(f *queue.Facts, cells int) string {
 // Ended returns a message that does not wait as one line of a list, with the name of who sent it.
 func Ended(e view.Message, name NameFunc, s terminal.Screen) string {
 	if e.Archived == nil && !e.Sent && e.Author.IsZero() {
-		e.FromName = name(e.From, e.FromName)
+		if known := name(e.From, e.Sender()); known != e.CallsItself() {
+			e.FromName = known
+		}
 	}
 	return Message(Decided(e, name), s)
 }

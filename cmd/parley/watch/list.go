@@ -76,7 +76,7 @@ func (l *list) keeps(e *view.Message) bool {
 
 // textOf returns what a search looks at.
 func (l *list) textOf(e *view.Message) string {
-	parts := []string{l.nameOf(e.From, e.FromName), e.Title, e.Description, e.Subject, e.Text}
+	parts := []string{l.nameOf(e.From, e.Sender()), e.Title, e.Description, e.Subject, e.Text}
 	return strings.Join(parts, " ")
 }
 

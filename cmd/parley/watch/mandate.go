@@ -65,7 +65,7 @@ func sayMandate(m *model, e view.Message, terms *parley.MandateTerms, limits str
 		m.state = "nothing was decided: " + terminal.Visible(terminal.Message(err))
 		return nil
 	}
-	says := given.Sentence(m.nameOf(e.From, e.FromName), func(t capabilities.Time) string { return m.screen.Moment(t.Std(), t.String()) })
+	says := given.Sentence(m.nameOf(e.From, e.Sender()), func(t capabilities.Time) string { return m.screen.Moment(t.Std(), t.String()) })
 	return m.ask(prompt{about: e, label: "Enter gives it, esc goes back", says: says, next: func(string) tea.Cmd {
 		return m.answer(e, "✓ Allowed once, with a mandate", parley.Answer{Texts: []events.FieldText{{Name: "decision", Text: mailbox.Once}}, Mandate: terms})
 	}})

@@ -212,7 +212,7 @@ func (m *model) item() []string {
 func (m *model) wrapped(e view.Message) []string {
 	var lines []string
 	add := func(l show.Line) { lines = append(lines, m.broken(l)...) }
-	from := terminal.Visible(m.nameOf(e.From, e.FromName))
+	from := terminal.Visible(m.nameOf(e.From, e.Sender()))
 	if e.IsSecondVote() {
 		add(show.Line{Kind: show.Risk, Text: "! " + m.secondWords(&e)})
 	}
