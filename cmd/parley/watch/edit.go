@@ -168,5 +168,5 @@ func allowEdited(m *model, c *editedCall) tea.Cmd {
 	m.edited = nil
 	e := c.asked
 	texts := []events.FieldText{{Name: "decision", Text: mailbox.Once}, {Name: "input", Text: c.call.Permission.Input}}
-	return m.call(e, "respond_form", "✓ Edited command allowed once", true, api.RespondFormRequest{FormRef: refTo(e.MessageID), SecondVote: e.IsSecondVote(), Answer: parley.Answer{Digest: e.Digest, Revision: e.AnswerRevision(), Texts: texts}})
+	return m.call(e, "respond_form", "✓ Edited command allowed once", true, api.RespondFormRequest{FormRef: refTo(e.MessageID), Answer: parley.Answer{Digest: e.Digest, Revision: e.AnswerRevision(), Texts: texts}})
 }

@@ -69,6 +69,6 @@ func sayMandate(m *model, e view.Message, terms *parley.MandateTerms, limits str
 	says := given.Sentence(m.nameOf(e.From, e.FromName), func(t capabilities.Time) string { return m.screen.Moment(t.Std(), t.String()) })
 	return m.ask(prompt{about: e, label: "Enter gives it, esc goes back", says: says, next: func(string) tea.Cmd {
 		answer := parley.Answer{Digest: e.Digest, Revision: e.AnswerRevision(), Texts: []events.FieldText{{Name: "decision", Text: mailbox.Once}}, Mandate: terms}
-		return m.call(e, "respond_form", "✓ Allowed once, with a mandate", true, api.RespondFormRequest{FormRef: refTo(e.MessageID), SecondVote: e.IsSecondVote(), Answer: answer})
+		return m.call(e, "respond_form", "✓ Allowed once, with a mandate", true, api.RespondFormRequest{FormRef: refTo(e.MessageID), Answer: answer})
 	}})
 }
