@@ -77,6 +77,8 @@ func (p *page) showForm(ref capabilities.FormRef, status int, t *refusedAnswer) 
 			l.Rows[i].Current = l.Rows[i].Has(c.Key)
 		}
 		f.List = &l
+		c.Near = l.stepsIn(c.Key)
+		f.Main = c
 	}
 	return p.show(status, "mail.html", f)
 }
@@ -348,7 +350,6 @@ func decisionsLike(e view.Message, as api.Acting, sent url.Values, texts []event
 		return api.DecideManyRequest{}
 	}
 	r := decisionsOf(as, sent)
-	r.SecondVote = sent.Has("second")
 	maker := max(slices.IndexFunc(r.Decisions, func(d parley.Decision) bool { return d.Form == e.MessageID }), 0)
 	for i := range r.Decisions {
 		d := &r.Decisions[i]
@@ -383,11 +384,11 @@ func operationOf(button string, as api.Acting, which api.FormRef, sent url.Value
 	revision, _ := strconv.ParseUint(sent.Get("revision"), 10, 64) // 0 is the present one, for pages without it
 	switch button {
 	case "answer":
-		return "respond_form", api.RespondFormRequest{Acting: as, FormRef: which, SecondVote: sent.Has("second"), Answer: parley.Answer{Revision: revision, Texts: texts}}
+		return "respond_form", api.RespondFormRequest{Acting: as, FormRef: which, Answer: parley.Answer{Revision: revision, Texts: texts}}
 	case "together":
 		return "decide_many", decisionsOf(as, sent)
 	case "decline":
-		return "decline_form", api.DeclineRequest{Acting: as, FormRef: which, Revision: revision, Reason: sent.Get("reason"), SecondVote: sent.Has("second")}
+		return "decline_form", api.DeclineRequest{Acting: as, FormRef: which, Revision: revision, Reason: sent.Get("reason")}
 	case "cancel":
 		return "cancel_form", api.EndRequest{Acting: as, FormRef: which, Reason: sent.Get("reason")}
 	case "withdraw":

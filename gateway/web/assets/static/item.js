@@ -4,7 +4,7 @@ import { release } from './arrivals.js';
 import { announce, tellTimes } from './cards.js';
 import { askToLeave } from './dialog.js';
 import { focusFirst, hold } from './keys.js';
-import { markCurrent, rowOf, rows } from './list.js';
+import { linkOf, markCurrent, rowOf, rows } from './list.js';
 import { call, page } from './rpc.js';
 
 const alone = document.getElementById('alone');
@@ -82,7 +82,7 @@ export function openNext() {
   const at = all.findIndex((r) => r.dataset.key === openCard()?.id);
   release();
   const next = [...all.slice(at + 1), ...all.slice(0, Math.max(at, 0))].find((r) => r.hasAttribute('data-waits'));
-  if (next) open(next.firstElementChild.href);
+  if (next) open(linkOf(next).href);
   return next?.dataset.key ?? '';
 }
 
@@ -90,14 +90,14 @@ export function openNext() {
 export function close() {
   const key = openCard()?.id;
   if (narrow.matches && document.body.dataset.view === 'item') document.getElementById('back')?.click();
-  (key && rowOf(key)?.firstElementChild)?.focus();
+  (key && linkOf(rowOf(key)))?.focus();
 }
 
 export function startItem() {
   if (!alone || !document.getElementById('list')) return;
   const list = location.href;
   document.addEventListener('click', (e) => {
-    const to = e.target.closest?.('.entry:not([data-ruled]) > a, .toast a, #alone .see, #back');
+    const to = e.target.closest?.('.entry:not([data-ruled]) a, .toast a, #alone .see, #alone .steps a[href], #back');
     if (!to || e.defaultPrevented || e.button || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey) return;
     if (to.id === 'back') {
       if (document.body.dataset.begun !== 'list') return;
