@@ -32,7 +32,7 @@ func TestTimelineTellsWhoDecided(t *testing.T) {
 	}
 	b.reads("#activity", "“the changelog is missing”")
 	b.until(lines + `.some((l) => l.startsWith("question Wants to run sudo rm -rf /var/lib"))`)
-	b.until(`document.querySelectorAll("#activity [data-kind=question]").length === 2 && document.querySelectorAll("#activity button[value=once]").length === 1`) // high risk is decided on its own page
+	b.until(`document.querySelectorAll("#activity [data-kind=question]").length === 2 && document.querySelectorAll("#activity .buttons button[value=once]").length === 1`) // high risk is decided on its own page
 	b.reads("#activity", "You wrote")
 	b.reads(".about", "sudo rm -rf /var/lib")
 	b.reads(".about", "used 1 time")
@@ -76,7 +76,11 @@ func TestReviewerIsSetOnThePage(t *testing.T) {
 	b.choose(".policy [name=policy]", "review")
 	b.set(".policy [name=review-by]", "bob")
 	b.click(".policy [name=set-policy]")
-	b.reads(".policy", "bob reviews first. It may allow any call without high risk that one of these covers: make test")
+	b.until(`document.readyState === "complete" && (document.querySelector(".policy .who") || !document.querySelector("#agent > .failure").textContent.includes("folder"))`)
+	if why := b.text(`document.querySelector("#agent > .failure").textContent`); why != "" {
+		t.Fatalf("%s: %s", why, b.text(`JSON.stringify([...document.querySelectorAll(".policy :is(input, select, textarea)")].map((e) => e.name + "=" + e.value))`))
+	}
+	b.reads(".policy", "bob reviews first. It may deny with a reason, and allow any call without high risk that one of these covers: make test")
 	b.reads(".policy", "Of what it allows, 10 of 100 come to you all the same.")
 	set, err := h.fae.Rules().Reviewer(t.Context())
 	if err != nil || set == nil || set.Sample != 10 || len(set.Rules) != 1 || set.Cautious {

@@ -56,8 +56,13 @@ var policies = []choice{
 	{Value: "deny", Label: "Deny"}, {Value: "never", Label: "Allow, without asking"},
 }
 
-// Policies returns the policies that the agent may have.
-func (d agentPage) Policies() []choice { return chosen(policies, cmp.Or(d.Policy, "on-miss")) }
+// Policies returns the policies that the agent may have; chosen is what was sent, or the one that it has.
+func (d agentPage) Policies() []choice {
+	return chosen(policies, cmp.Or(d.Reviewer.Typed("policy"), d.Policy, "on-miss"))
+}
+
+// PolicyWords returns the policy that the agent has, in words.
+func (d agentPage) PolicyWords() string { return labelOf(policies, cmp.Or(d.Policy, "on-miss")) }
 
 // reviewer is who reviews an agent's calls, and within which bound.
 type reviewer struct {
@@ -70,13 +75,13 @@ type reviewer struct {
 func (r reviewer) Says() string {
 	may := "any call without high risk"
 	if r.Cautious {
-		may = "any call without known risk"
+		may = "any call without a known risk"
 	}
 	if len(r.Rules) > 0 {
 		words := (&mailbox.Mandate{MandateGiven: events.MandateGiven{Rules: r.Rules}}).Words()
 		may += " that one of these covers: " + strings.Join(words, "; ")
 	}
-	says := fmt.Sprintf("It may allow %s, and deny with a reason. A call waits %s for it, then it comes to you.", may, view.ShortDelay(r.Wait))
+	says := fmt.Sprintf("It may deny with a reason, and allow %s. A call waits %s for it, then it comes to you.", may, view.ShortDelay(r.Wait))
 	if r.Sample > 0 {
 		says += fmt.Sprintf(" Of what it allows, %d of 100 come to you all the same.", r.Sample)
 	}

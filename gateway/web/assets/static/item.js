@@ -80,8 +80,9 @@ export function press(value) {
 export function openNext() {
   const all = rows();
   const at = all.findIndex((r) => r.dataset.key === openCard()?.id);
+  const later = at >= 0 ? [] : openCard()?.querySelector('.steps')?.dataset.later?.split(' ') ?? []; // its row may have gone before the answer came
   release();
-  const next = [...all.slice(at + 1), ...all.slice(0, Math.max(at, 0))].find((r) => r.hasAttribute('data-waits'));
+  const next = [...later.map(rowOf), ...all.slice(at + 1), ...all.slice(0, Math.max(at, 0))].find((r) => r?.hasAttribute('data-waits'));
   if (next) open(linkOf(next).href);
   return next?.dataset.key ?? '';
 }

@@ -179,10 +179,12 @@ function tellSteps(row) {
   const all = rows().filter((r) => r === row || !r.matches('[data-ruled], [data-decided]'));
   const at = all.indexOf(row);
   steps.hidden = at < 0;
+  if (at < 0) return; // what was behind it stays known
+  steps.dataset.later = all.slice(at + 1).map((r) => r.dataset.key).join(' ');
   steps.querySelector('.count').textContent = list.dataset.total ? `${at + 1} of ${Math.max(all.length, list.dataset.total)}` : '';
   for (const [name, to] of [['.prev', all[at - 1]], ['.next', all[at + 1]]]) {
     const link = steps.querySelector(name);
-    if (to && at >= 0) link.href = linkOf(to).href;
+    if (to) link.href = linkOf(to).href;
     else link.removeAttribute('href');
   }
 }
