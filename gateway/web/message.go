@@ -67,6 +67,7 @@ type card struct {
 	Wrong      string          // the message of a refused answer
 	Tools      bool            // it has buttons that snooze it or put it away
 	VotedIn    string          // the reader's name for the agent as whom it has voted, of a second vote
+	InPast     bool            // it is beside the lines of History
 	Near       steps           // from it to others of the list beside it; zero where there is none
 }
 
@@ -213,6 +214,7 @@ func (p *page) card(ctx context.Context, l local, e view.Message, t *refusedAnsw
 			g.Given = givenBy(p, e, g.Control, g.Sent)
 		}
 	}
+	c.InPast = p.r.URL.Path == string(pastMail) || queryIn(p.r.URL.Query().Get("in"), "").View == pastMail
 	if c.IsSecondVote() {
 		c.VotedIn = heldNames(ctx, p.agent)[c.Votes.VotedAs.ID]
 	}

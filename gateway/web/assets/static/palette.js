@@ -70,7 +70,7 @@ function ofPage() {
   const filters = [...document.querySelectorAll('.filter option:not([value=""])')].map((o) => ({
     text: `Only ${o.textContent}`, kind: 'filter', go: () => { o.selected = true; o.closest('form').requestSubmit(); },
   }));
-  for (const a of document.querySelectorAll('.past .panel a:not([aria-current], [download])')) filters.push({ text: `${a.closest('details').querySelector('summary').firstChild.textContent.trim()} ${a.textContent}`, kind: 'filter', go: () => a.click() });
+  for (const a of document.querySelectorAll('.decisions .panel a:not([aria-current], [download])')) filters.push({ text: `${a.closest('details').querySelector('summary').firstChild.textContent.trim()} ${a.textContent}`, kind: 'filter', go: () => a.click() });
   const settings = Object.entries(themes).map(([theme, words]) => ({ text: `Theme: ${words}`, kind: 'setting', go: () => setTheme(theme) }));
   const notify = document.getElementById('notify');
   if (notify && !notify.hidden) settings.push({ text: notify.getAttribute('aria-pressed') === 'true' ? 'Notify me no more' : 'Notify me', kind: 'setting', go: () => notify.click() });
