@@ -137,7 +137,7 @@ func TestSecondVoteOnACallIsRefused(t *testing.T) {
 		m, err := h.node.Host().Message(t.Context(), capabilities.FormID(again.Form))
 		return err == nil && len(m.Votes.Cast) == 1
 	})
-	b.open("/forms/" + again.Form.String() + "?in=questions")
+	b.open("/forms/" + again.Form.String()) // in the list of what needs the person, the next item would be opened
 	b.live()
 	b.reads("#alone .outcome", "You have voted as ops. One person has one vote.")
 	b.shotIfWanted("second-call")

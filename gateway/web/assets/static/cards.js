@@ -68,9 +68,11 @@ export function replaceCard(old, next) {
   const had = old.contains(document.activeElement);
   const lost = old.hasAttribute('data-waits') && formOf(old)?.isTyped && !formOf(old).busy;
   old.replaceWith(next);
+  const told = old.querySelector('.unsent'); // it was drawn again since
+  if (told) next.querySelector('article').append(told);
   if (lost) {
     const note = document.createElement('p');
-    note.className = 'hint';
+    note.className = 'hint unsent';
     note.textContent = 'What you typed here was not sent.';
     next.querySelector('article').append(note);
   }
