@@ -424,8 +424,11 @@ func (w *remoteSettlement) ownOutcome(ctx context.Context, r result[view.Outcome
 		code = parley.AlreadyCancelled
 	}
 	by := r.value.By.String()
-	if r.value.By.IsZero() {
+	switch {
+	case r.value.By.IsZero():
 		by = "its deadline"
+	case r.value.By == w.agent.id:
+		by = "you"
 	}
 	return view.Outcome{}, parley.Refuse(code, "form %d was %s by %s at %s", w.number, r.value.Status, by, r.value.At)
 }

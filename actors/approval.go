@@ -137,6 +137,19 @@ func (rs Rules) List(ctx context.Context) ([]view.Rule, error) {
 	})
 }
 
+// Reviewer returns the terms of the agent's policy of review; nil if it has another policy.
+func (rs Rules) Reviewer(ctx context.Context) (*events.ReviewerSet, error) {
+	return query(ctx, rs.agent, func(s *mailbox.State, _ capabilities.Time) (*events.ReviewerSet, error) {
+		set := s.Rules.Reviewer()
+		if set == nil {
+			return nil, nil
+		}
+		own := *set
+		own.Rules = slices.Clone(set.Rules)
+		return &own, nil
+	})
+}
+
 // Make adds a standing rule for an agent that this one is the host of, from an approval that was decided: the rule of its offer with
 // an ID, "" for that of the very call. It ends at a time, 0 for never. The rule has no ID if there was one that says the same.
 func (rs Rules) Make(ctx context.Context, agent *Agent, form capabilities.ID, offer string, allow bool, until capabilities.Time) (view.TriedRule, error) {

@@ -24,6 +24,24 @@ const ruledTime = time.Second
 // policy. The caller may look into the agents. Behind is the number of their events that the index still lacks. Calls that are in an archive
 // elsewhere are left out.
 func (rs Rules) Ruled(ctx context.Context, agents []capabilities.ID, q view.RuledQuery) (calls []view.RuledCall, behind uint64, err error) {
+	found, behind, err := rs.findRuled(ctx, agents, q)
+	if err != nil {
+		return nil, 0, err
+	}
+	calls, err = rs.readRuled(ctx, found)
+	return calls, behind, err
+}
+
+// CountRuled returns how many calls Ruled would return without a limit: up to view.MaxCounted and one more. Those in an archive elsewhere are
+// among them.
+func (rs Rules) CountRuled(ctx context.Context, agents []capabilities.ID, q view.RuledQuery) (int, error) {
+	q.Limit = view.MaxCounted + 1
+	found, _, err := rs.findRuled(ctx, agents, q)
+	return len(found), err
+}
+
+// findRuled returns what the index has of calls that were decided without a question.
+func (rs Rules) findRuled(ctx context.Context, agents []capabilities.ID, q view.RuledQuery) (found []projection.Ruled, behind uint64, err error) {
 	n := rs.agent.node
 	x, err := n.searches.opened(ctx)
 	if err != nil {
@@ -33,7 +51,6 @@ func (rs Rules) Ruled(ctx context.Context, agents []capabilities.ID, q view.Rule
 		if behind, err = rs.catchUp(ctx, x, agents); err != nil {
 			return nil, 0, err
 		}
-		var found []projection.Ruled
 		err = rs.agent.Mail().InTurn(ctx, func() (err error) {
 			found, err = x.Ruled(ctx, projection.RuledQuery{
 				Agents: agents, Words: q.Text, Tool: q.Tool, Verdict: q.Verdict, Since: q.Since, Before: q.Before.At, BeforeID: q.Before.ID, Limit: int64(q.Limit),
@@ -43,11 +60,7 @@ func (rs Rules) Ruled(ctx context.Context, agents []capabilities.ID, q view.Rule
 		if errors.Is(err, projection.ErrOrder) && !again { // it was damaged, and is empty now
 			continue
 		}
-		if err != nil {
-			return nil, 0, err
-		}
-		calls, err = rs.readRuled(ctx, found)
-		return calls, behind, err
+		return found, behind, err
 	}
 }
 

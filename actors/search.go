@@ -357,6 +357,28 @@ func (m Mail) Search(ctx context.Context, q Search) (found view.Found, err error
 	return m.agent.node.searches.within(ctx, func(ctx context.Context) (view.Found, error) { return m.searchIndex(ctx, q, p) })
 }
 
+// Count returns how many messages a search finds, of those from an agent and decided by one, "" for all: up to view.MaxCounted and one more.
+// What the index lacks is not counted.
+func (m Mail) Count(ctx context.Context, s view.Search, from, decidedBy string) (n int, err error) {
+	p, err := Search{Search: s, From: from, DecidedBy: decidedBy}.query(ctx, m.agent)
+	if err != nil {
+		return 0, err
+	}
+	x, err := m.agent.node.searches.opened(ctx)
+	if err != nil {
+		return 0, parley.Refuse(parley.ReadOnly, "the index for searching cannot be opened: %v", err)
+	}
+	p.Limit = view.MaxCounted
+	err = m.InTurn(ctx, func() error {
+		found, more, err := x.Find(ctx, m.agent.id, p)
+		if n = len(found); more {
+			n++
+		}
+		return err
+	})
+	return n, err
+}
+
 // within returns what a search returns. It does not wait for a disk that hangs, since neither a call to open a file nor one to
 // read it can be cancelled: the search goes on in a goroutine, which ends when the disk goes on.
 func (s *searches) within(ctx context.Context, search func(context.Context) (view.Found, error)) (view.Found, error) {

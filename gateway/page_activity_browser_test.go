@@ -98,7 +98,10 @@ read x < gate3`)
 	b.reads(".more", "Show earlier")
 	b.click(".agent-head .stop")
 	b.reads("#activity .ended", "Stopped by you")
+	b.reads(".standing", "Stopped") // until it is started: what waits for it stays queued
+	b.click(".agent-head [name=start]")
 	b.reads(".standing", "Idle")
+	b.reads(".agent-head [name=stop]", "Stop")
 	b.checkNoFaults()
 	if f, err := w.WaitForFinish(t.Context(), 0); err != nil || f.Status != view.FinishIdle {
 		t.Errorf("%+v, %v", f, err)

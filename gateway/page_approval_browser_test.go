@@ -306,7 +306,7 @@ func TestRuleButtonsAreHiddenWhereSeveralDecide(t *testing.T) {
 		commands        string
 	}{
 		{several, "once,deny", "asks,why", "Allow once,Deny,Deny with a reason"},
-		{one, "never,once,always,deny", "asks,edit,leave,why", "Allow once,Always allow,Deny,Never allow,Deny with a reason,Edit the input"},
+		{one, "never,once,always,deny", "asks,edit,leave,why", "Allow once,Always allow,Deny,Never allow,Deny with a reason,Edit the input,Allow more"},
 	} {
 		in := asking(c.approval) + " form.ask "
 		b.open("/forms/" + c.approval.Form.String())

@@ -375,7 +375,7 @@ func TestPlacesNeedNoScript(t *testing.T) {
 	h.decide(h.approveIn("/srv/shop", "shell", `{"command":"make"}`), "always")
 	p := h.approveEditable(`{"command":"git push"}`)
 	for path, want := range map[string]string{
-		"/": "Needs you", "/history": "Always: exactly this call", web.AccessPath: "exactly: make", web.SettingsPath: "Theme",
+		"/": "Needs you", "/history": "Always allowed", web.AccessPath: "exactly: make", web.SettingsPath: "Theme",
 		"/forms/" + p.Form.String() + "?do=deny": `class="act why" open`, "/forms/" + p.Form.String() + "?do=edit": `class="act edit" open`, "/forms/" + p.Form.String() + "?do=ask": `class="act asks" open`,
 	} {
 		if status, _, body := h.get(path, "text/html"); status != http.StatusOK || !strings.Contains(body, want) {

@@ -21,7 +21,11 @@ func TestMandateIsGivenWithACall(t *testing.T) {
 			b.do(chromedp.EmulateViewport(width, 800))
 			b.open("/forms/" + asked.Form.String())
 			b.live()
-			b.click("#alone .leave > summary")
+			b.until(`document.querySelector("#alone > .message[data-keys]")`)
+			b.press("m")
+			b.until(`document.querySelector("#alone .leave[open]")?.contains(document.activeElement)`)
+			b.run(`document.querySelector("#alone > .message").focus()`)
+			b.press("a") // nothing is allowed while that is open
 			b.until(`document.querySelector("[data-leaves]").disabled`)
 			b.click("#alone [name=leave-tool]")
 			b.fill("#alone [name=leave-calls]", "3")

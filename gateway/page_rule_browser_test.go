@@ -22,9 +22,9 @@ func TestRuleIsMadeOfPastCall(t *testing.T) {
 	b := h.openBrowser()
 	b.open("/history")
 	b.live()
-	b.click("#alone .make-rule summary")
 	b.until(`document.querySelectorAll("#alone .make-rule input[type=radio]").length === 2`)
 	b.reads("#alone .make-rule label .past", "1 past call: 1 allowed, 0 denied")
+	b.until(`[...document.querySelectorAll("#alone .make-rule .past")].every((p) => p.offsetWidth > 100)`) // the words are not one letter a line
 	b.click("#alone .make-rule label:nth-of-type(2)")
 	b.choose("#alone .make-rule select", "8h")
 	b.click("#alone .make-rule button[value=rule]")

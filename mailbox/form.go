@@ -513,7 +513,12 @@ func (c CancelForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Eve
 	}}, nil
 }
 
-// endedError returns the error for a form that ended, as it is shown to the agent itself.
+// endedError returns the error for a form that ended, as it is shown to the agent itself: what it has ended is ended "by you".
 func endedError(s *State, m *Message) error {
-	return m.Form.endedError(fmt.Sprintf("form %d", m.Number), s.Names.describe)
+	return m.Form.endedError(fmt.Sprintf("form %d", m.Number), func(id capabilities.ID) (string, error) {
+		if id == s.ID {
+			return "you", nil
+		}
+		return s.Names.describe(id)
+	})
 }

@@ -19,6 +19,9 @@ type Search struct {
 	Order    string            `json:"order,omitempty"` // newest, the default, oldest, relevance, urgency or subject
 }
 
+// MaxCounted is how far the matches of a search are counted.
+const MaxCounted = 1000
+
 // Found are the messages that a search has found.
 type Found struct {
 	Messages []Message `json:"messages"`

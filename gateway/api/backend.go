@@ -192,6 +192,9 @@ type Mail interface {
 	FormsOf(ctx context.Context, o events.Origin) (view.Inbox, error)
 	// InTurn calls work when it is the agent's turn, as Account's does.
 	InTurn(ctx context.Context, work func() error) error
+	// Count returns how many messages a search finds, of those from an agent and decided by one, "" for all. It counts up
+	// to view.MaxCounted and one more.
+	Count(ctx context.Context, s view.Search, from, decidedBy string) (int, error)
 	// HasAsked reports whether the agent asked a form with a key.
 	HasAsked(ctx context.Context, key string) (bool, error)
 }
@@ -213,6 +216,10 @@ type Rules interface {
 	// Ruled returns calls of agents of this node that were decided without a question, the newest first, and how many events of these
 	// agents are not looked at yet. The caller may look into the agents.
 	Ruled(ctx context.Context, agents []capabilities.ID, q view.RuledQuery) (calls []view.RuledCall, behind uint64, err error)
+	// CountRuled returns how many such calls there are, up to view.MaxCounted and one more.
+	CountRuled(ctx context.Context, agents []capabilities.ID, q view.RuledQuery) (int, error)
+	// Reviewer returns the terms of the agent's policy of review; nil if it has another policy.
+	Reviewer(context.Context) (*events.ReviewerSet, error)
 	// Mandates returns the mandates, oldest first: those that last and, with all, the last ones that have ended.
 	Mandates(ctx context.Context, all bool) ([]view.Mandate, error)
 	// Mandate returns a mandate with the last calls that it has covered, oldest first, at most so many.

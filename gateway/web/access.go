@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 
 	"parley/actors/view"
@@ -36,8 +37,27 @@ type accessAgent struct {
 	Mandates    []view.Mandate // those that last
 }
 
-// PolicyText returns how the agent asks, in words.
-func (a accessAgent) PolicyText() string { return policyText(a.Policy) }
+// policyGroup is the agents with a policy.
+type policyGroup struct {
+	Words  string
+	Agents []accessAgent
+}
+
+// Policies returns the policies that agents have, each with these.
+func (d accessPage) Policies() (all []policyGroup) {
+	for _, policy := range policies {
+		g := policyGroup{Words: policy.Label}
+		for _, a := range d.Agents {
+			if cmp.Or(a.Policy, "on-miss") == policy.Value {
+				g.Agents = append(g.Agents, a)
+			}
+		}
+		if len(g.Agents) > 0 {
+			all = append(all, g)
+		}
+	}
+	return all
+}
 
 // Page returns the address of the agent's own page.
 func (a accessAgent) Page() string { return AgentPath(a.Name) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"html/template"
 	"math"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,11 +17,65 @@ import (
 	"parley/gateway/api"
 )
 
-// activity is a part of what an agent has done: the output of its program, its mail, and the ends of its runs.
+// activity is a part of what an agent has done: the output of its program, its mail, its calls that were decided without a question, and the
+// ends of its runs.
 type activity struct {
 	Moments []moment // oldest first
 	Earlier string   // there are more before this position; "" if there are none
 	Newest  bool     // it is the end
+	Show    string   // what alone is shown: one of activityViews; "" for all
+}
+
+// activityViews are the parts of an activity that can be shown alone, with the kinds of moments in each.
+var activityViews = []struct {
+	name, words string
+	kinds       []string
+}{
+	{"", "All", nil}, {"output", "Output", []string{"output", "errors", "said", "tool", "plan", "thought", "ended"}}, {"calls", "Calls", []string{"question", "call", "ruled"}},
+	{"decisions", "Decisions", []string{"call", "form", "ruled"}}, {"mail", "Mail", []string{"message"}},
+}
+
+// only keeps the moments that a view shows. It refuses with INVALID_ARGUMENT a view that there is not.
+func (a *activity) only(show string) error {
+	for _, v := range activityViews {
+		if v.name != show {
+			continue
+		}
+		a.Show = show
+		if v.kinds != nil {
+			a.Moments = slices.DeleteFunc(a.Moments, func(m moment) bool { return !slices.Contains(v.kinds, m.Kind) })
+		}
+		return nil
+	}
+	return parley.Refuse(parley.InvalidArgument, "an activity has no part %.40q", show)
+}
+
+// Views returns the parts of the activity that can be shown alone.
+func (d agentPage) Views() (all []viewLink) {
+	for _, v := range activityViews {
+		at := d.Page()
+		if v.name != "" {
+			at += "?show=" + v.name
+		}
+		all = append(all, viewLink{Text: v.words, Address: at, Current: v.name == d.Activity.Show})
+	}
+	return all
+}
+
+// Back returns the address of the newest part of the activity, and Before that of the part before this one.
+func (d agentPage) Back() string {
+	if d.Activity.Show == "" {
+		return d.Page()
+	}
+	return d.Page() + "?show=" + d.Activity.Show
+}
+
+func (d agentPage) Before() string {
+	q := url.Values{"before": {d.Activity.Earlier}}
+	if d.Activity.Show != "" {
+		q.Set("show", d.Activity.Show)
+	}
+	return d.Page() + "?" + q.Encode()
 }
 
 // Bounds of an activity.
@@ -29,6 +84,7 @@ const (
 	maxOutput    = 64 << 10 // bytes of output
 	maxBlock     = 8 << 10  // bytes of output that are drawn as one
 	maxMail      = 50       // messages
+	maxRuled     = 100      // calls that were decided without a question
 	maxRunEvents = 100      // of the log, in which the ends of runs are looked for
 	tornLine     = 512      // bytes of a line without its beginning that are left out
 	endOfOutput  = math.MaxUint64
@@ -59,6 +115,7 @@ type source struct {
 	piece *view.OutputPiece
 	mail  *view.Message
 	ended *events.RunEnded
+	ruled *view.RuledCall
 	key   string
 }
 
@@ -97,7 +154,7 @@ func (p *page) activityOf(l local, status view.AgentStatus, before string) (a ac
 			return a, err
 		}
 	}
-	a.Moments = p.moments(l, all, status.Runtime == "acp")
+	a.Moments = p.moments(l, withRuled(p, l, all, a.Newest, a.Earlier == ""), status.Runtime == "acp")
 	return a, nil
 }
 
@@ -181,20 +238,53 @@ func withEnds(ctx context.Context, a api.Agent, all []source, newest bool) ([]so
 	return all, nil
 }
 
+// withRuled adds the calls that were decided without a question, in the time of the others: the newest of them. What the index lacks yet is
+// left out.
+func withRuled(p *page, l local, all []source, newest, oldest bool) []source {
+	if !p.principal.IsHost() {
+		return all // the index has them for who may look into the agent
+	}
+	q := view.RuledQuery{Limit: maxRuled}
+	if len(all) > 0 {
+		if !oldest {
+			q.Since = all[0].at
+		}
+		if !newest {
+			q.Before.At = all[len(all)-1].at + 1
+		}
+	} else if !newest {
+		return all
+	}
+	ctx, cancel := context.WithTimeout(p.ctx(), maxTrial)
+	defer cancel()
+	calls, _, err := p.agent.Rules().Ruled(ctx, []capabilities.ID{l.agent.ID()}, q)
+	if err != nil {
+		return all // the index is behind, as after a start: History says so
+	}
+	for i := range calls {
+		calls[i].Name = l.name
+		all = append(all, source{at: calls[i].Place.At, ruled: &calls[i], key: "r" + strconv.FormatInt(calls[i].Place.ID, 10)})
+	}
+	slices.SortStableFunc(all, func(a, b source) int { return int(a.at - b.at) })
+	return all
+}
+
 // moment is one thing of an activity as the page draws it.
 type moment struct {
 	Key    string // unique in the activity
-	Kind   string // output, errors, said, tool, plan, thought, message, form, question, ended
+	Kind   string // output, errors, said, tool, plan, thought, message, form, call, question, ruled, ended
 	At     capabilities.Time
 	HTML   template.HTML // of output, errors, said and a message
 	Tool   toolLine
 	Plan   []planEntry
 	Text   string // of a thought and an end
-	Card   *card  // of a message, a form and a question
+	Card   *card  // of a message, a form, a call and a question
+	Row    *row   // of a form, a call, a question and what was ruled
 	Failed bool   // of an end
 
-	run  capabilities.ID
-	text strings.Builder // of output that is collected
+	reader capabilities.ID // of the page
+	run    capabilities.ID
+	text   strings.Builder // of output that is collected
 }
 
 // moments draws what happened.
@@ -205,8 +295,17 @@ func (p *page) moments(l local, all []source, isProse bool) []moment {
 		case s.mail != nil:
 			d.finish()
 			if c := p.momentCard(l, *s.mail); !d.asks(c) {
-				d.add(moment{Key: s.key, At: s.at, Kind: "message"}, c)
+				m := moment{Key: s.key, At: s.at, Kind: "message", reader: p.principal.ID()}
+				if c.Status != "" {
+					r := newRow(p.base, local{c.As, l.agent}, c.Message, p.site.readings.Of(&c.Message))
+					m.Row = &r
+				}
+				d.add(m, c)
 			}
+		case s.ruled != nil:
+			d.finish()
+			r := ruledRow(p, &pastEntry{Message: messageOf(s.ruled), Ruled: s.ruled})
+			d.done = append(d.done, moment{Key: s.key, At: s.at, Kind: "ruled", Row: &r})
 		case s.ended != nil:
 			d.finish()
 			d.add(moment{Key: s.key, At: s.at, Kind: "ended", Text: p.endText(s.ended), Failed: s.ended.Error != ""}, nil)
@@ -254,6 +353,35 @@ type drawing struct {
 	plans   map[capabilities.ID]int // by run, the index of its latest plan
 }
 
+// Icon returns the icon of the moment, and Tone that of its state.
+func (m moment) Icon() string {
+	if icon := map[string]string{"output": "term", "errors": "term", "said": "agents", "tool": "bolt", "plan": "plan", "thought": "dots", "message": "mail", "question": "wait", "ended": "stop"}[m.Kind]; icon != "" {
+		return icon
+	}
+	if icon := m.Row.Verdict().Icon; icon != "" {
+		return icon
+	}
+	return "ask" // it is open for another
+}
+
+func (m moment) Tone() string {
+	switch {
+	case m.Kind == "question":
+		return "wait"
+	case m.Failed:
+		return "bad"
+	case m.Row != nil:
+		return m.Row.Verdict().Tone
+	}
+	return ""
+}
+
+// IsReader reports whether an agent is the one that reads the page.
+func (m moment) IsReader(id capabilities.ID) bool { return id == m.reader }
+
+// IsElsewhere reports whether the question is decided on its own page alone: a call of high risk.
+func (m moment) IsElsewhere() bool { return m.Row.IsHigh() }
+
 // asks reports whether a moment before is an open ask identical to a card, which it decides too.
 func (d *drawing) asks(c *card) bool {
 	return slices.ContainsFunc(d.done, func(m moment) bool { return m.Card != nil && m.Card.AsksSame(&c.Message) })
@@ -277,6 +405,8 @@ func (d *drawing) add(m moment, c *card) {
 		switch {
 		case c.Waits():
 			m.Kind = "question"
+		case c.IsApproval():
+			m.Kind = "call"
 		case c.Status != "":
 			m.Kind = "form"
 		default:

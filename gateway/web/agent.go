@@ -41,6 +41,8 @@ type agentPage struct {
 	Attention *view.Attention // of a coding agent: how mail reaches its sessions; nil for any other agent
 
 	Activity activity
+	About    about
+	Reviewer reviewer       // of the policy of review; of the zero ID for another
 	Rules    []view.Rule    // oldest first
 	Mandates []mandate      // those that last first
 	Proposed []proposal     // rules that follow from what was decided
@@ -72,9 +74,14 @@ func (d agentPage) Tabs() []tab {
 // In returns the address of a tab.
 func (d agentPage) In(tab string) string { return d.Page() + "?tab=" + tab }
 
-// MayStop reports whether there is a run that the reader may stop.
+// MayStop reports whether the reader may stop the agent: its run ends, and what waits for it stays queued. MayStart reports whether it may have
+// it go on.
 func (d agentPage) MayStop() bool {
-	return d.MayAsk && d.Runtime != "" && (d.Status == "running" || d.Status == "initializing")
+	return d.MayAsk && d.Runtime != "" && !d.Stopped && !d.Held && d.Status != "closed"
+}
+
+func (d agentPage) MayStart() bool {
+	return d.MayAsk && d.Runtime != "" && (d.Stopped || d.Held) && d.Status != "closed"
 }
 
 // State returns the state of the agent.
@@ -92,6 +99,8 @@ func policyText(policy string) string {
 		return "Asks about no call, and denies those of a rule"
 	case "deny":
 		return "When no rule applies: deny"
+	case "review":
+		return "When no rule applies: a reviewer, then you"
 	}
 	return "When no rule applies: ask"
 }
@@ -238,7 +247,15 @@ func (p *agentRequest) post() error {
 	var act api.Act
 	switch {
 	case sent.Has("stop"):
-		act = api.StopAgent.With(api.AgentRequest{AgentID: id})
+		act = api.HoldAgent.With(api.HoldAgentRequest{AgentID: id, Hold: true})
+	case sent.Has("start"):
+		act = api.HoldAgent.With(api.HoldAgentRequest{AgentID: id})
+	case sent.Has("set-policy"):
+		policy, err := policyOf(d.ID, sent)
+		if err != nil {
+			return err
+		}
+		act = api.SetPolicy.With(policy)
 	case sent.Has("end"):
 		rule, err := capabilities.ParseID(sent.Get("end"))
 		if err != nil {
@@ -327,12 +344,22 @@ func (p *agentRequest) fill() (err error) {
 	if d.Attention, err = attentionOf(p.page, d); err != nil {
 		return err
 	}
+	if err = p.reviewer(); err != nil {
+		return err
+	}
 	before := p.r.URL.Query().Get("before")
 	switch d.Tab {
 	case activityTab:
-		if d.Activity, err = p.activityOf(local{d.Name, agent}, d.AgentStatus, before); d.MayAsk && d.Wrong == "" {
+		if d.Activity, err = p.activityOf(local{d.Name, agent}, d.AgentStatus, before); err != nil {
+			return err
+		}
+		if err = d.Activity.only(p.r.URL.Query().Get("show")); err != nil {
+			return err
+		}
+		if d.MayAsk && d.Wrong == "" {
 			p.fillDraft()
 		}
+		err = p.about()
 	case rulesTab:
 		if d.Rules, err = agent.Rules().List(ctx); err == nil {
 			d.Mandates, err = mandatesOf(ctx, agent)

@@ -12,6 +12,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
+	"parley/gateway/people"
 )
 
 // agentList is a part of the list of agents.
@@ -32,7 +33,25 @@ type listedAgent struct {
 	Away    bool // it is on another node
 	Here    bool // the reader may act as it, and sees its status
 	Waiting int  // forms that wait for its answer
+
+	First string // of what waits for the reader: in a line; "" if nothing does
+	Waits int    // rows for the reader
 	Standing
+}
+
+// More returns how many rows wait for the reader beside the first, and Answer their address.
+func (l listedAgent) More() int { return l.Waits - 1 }
+
+func (l listedAgent) Answer() string {
+	return listQuery{View: needsReader, Agent: l.ID.String()}.Address()
+}
+
+// Party returns the agent as a page names it.
+func (l listedAgent) Party() party {
+	if l.Name == "" {
+		return party{Name: people.You, Own: true}
+	}
+	return party{Name: l.Name, ID: l.ID.String()}
 }
 
 // Page returns the address of the agent's page.
@@ -94,6 +113,9 @@ func (p *page) agents() error {
 		}
 	}
 	reach(p, list.Agents)
+	if err := waits(p, list.Agents); err != nil {
+		return err
+	}
 	list.Agents = slices.DeleteFunc(list.Agents, func(l listedAgent) bool { return l.AgentStatus.Topic }) // Mail has the topics
 	leases, err := api.ListLeases.Do(p.ctx(), p, api.ListLeasesRequest{})
 	if err != nil {
@@ -101,6 +123,33 @@ func (p *page) agents() error {
 	}
 	list.Leases = leases.Leases
 	return p.show(http.StatusOK, "agents.html", layout{Title: "Agents", Main: list})
+}
+
+// waits fills in what waits for the reader of each agent, and sorts the part of the list: the reader, and then by state.
+func waits(p *page, list []listedAgent) error {
+	who, err := p.site.locals(p.ctx(), p.principal)
+	if err != nil {
+		return err
+	}
+	waiting, err := questionsOf{}.look(p.ctx(), who, nil)
+	if err != nil {
+		return err
+	}
+	for _, r := range ranked(p, waiting, "") {
+		if i := slices.IndexFunc(list, func(l listedAgent) bool { return l.ID == r.From }); i >= 0 {
+			if list[i].Waits++; list[i].First == "" {
+				list[i].First = r.Line
+			}
+		}
+	}
+	rank := func(l listedAgent) int {
+		if l.Name == "" {
+			return -1
+		}
+		return l.AgentStatus.State.Rank()
+	}
+	slices.SortStableFunc(list, func(a, b listedAgent) int { return cmp.Compare(rank(a), rank(b)) })
+	return nil
 }
 
 // heldAgents returns the agents that the reader holds, each under the first of its names, by name.

@@ -60,7 +60,10 @@ const (
 
 // left returns the left pane. First are the agents that wait for the reader, then those that run, then the latest.
 func (p *page) left() (*leftPane, error) {
-	pane := &leftPane{Text: p.r.URL.Query().Get("q"), Owner: p.ownsDevices()}
+	pane := &leftPane{Owner: p.ownsDevices()}
+	if p.r.URL.Path == string(allMail) {
+		pane.Text = p.r.URL.Query().Get("q")
+	}
 	var err error
 	if pane.Counts, err = api.CountMessages.Do(p.ctx(), p, api.CountMessagesRequest{}); err != nil {
 		return nil, err

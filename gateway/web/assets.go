@@ -47,10 +47,36 @@ func newAssets(from fs.FS, folder string) (*Assets, error) {
 		}
 		_, _ = sum.Write([]byte(entry.Name() + "\x00" + strconv.Itoa(len(plain)) + "\x00")) // never fails
 		_, _ = sum.Write(plain)
+		if ext := path.Ext(entry.Name()); ext == ".js" || ext == ".css" {
+			plain = uncommented(plain)
+		}
 		a.Files[entry.Name()] = Asset{kind: mediaType(entry.Name()), plain: plain, packed: sync.OnceValue(func() []byte { return compress(plain) })}
 	}
 	a.Hash = hex.EncodeToString(sum.Sum(nil))[:16]
 	return a, nil
+}
+
+// uncommented returns code without the comments that have lines of their own, which are a seventh of what a browser would fetch. The lines stay,
+// so that errors name those of the source.
+func uncommented(code []byte) []byte {
+	var kept bytes.Buffer
+	inside := false
+	for line := range bytes.Lines(code) {
+		text := bytes.TrimSpace(line)
+		begins := !inside && bytes.HasPrefix(text, []byte("/*"))
+		switch {
+		case !inside && !begins && !bytes.HasPrefix(text, []byte("//")):
+			kept.Write(line)
+			continue
+		case begins, inside:
+			_, rest, ends := bytes.Cut(text, []byte("*/"))
+			if inside = !ends; len(rest) > 0 { // there is code behind it
+				kept.Write(rest)
+			}
+		}
+		kept.WriteByte('\n')
+	}
+	return kept.Bytes()
 }
 
 // mediaType returns the media type of a file. It does not depend on the tables of the system for the usual ones.

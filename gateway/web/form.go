@@ -78,6 +78,8 @@ func (p *page) showForm(ref capabilities.FormRef, status int, t *refusedAnswer) 
 			l.Rows[i].Current = l.Rows[i].Has(c.Key)
 		}
 		f.List = &l
+		c.Near = l.stepsIn(c.Key)
+		f.Main = c
 	}
 	return p.show(status, "mail.html", f)
 }
@@ -351,7 +353,6 @@ func decisionsLike(e view.Message, as api.Acting, sent url.Values, texts []event
 		return api.DecideManyRequest{}
 	}
 	r := decisionsOf(as, sent)
-	r.SecondVote = sent.Has("second")
 	maker := max(slices.IndexFunc(r.Decisions, func(d parley.Decision) bool { return d.Form == e.MessageID }), 0)
 	for i := range r.Decisions {
 		d := &r.Decisions[i]
@@ -376,7 +377,7 @@ const maxSnooze = 24 * 366
 
 // answerTo returns the answer of a plain HTML form.
 func answerTo(as api.Acting, which api.FormRef, sent url.Values, texts []events.FieldText) api.RespondFormRequest {
-	return api.RespondFormRequest{Acting: as, FormRef: which, SecondVote: sent.Has("second"), Answer: parley.Answer{Revision: revisionOf(sent), Texts: texts}}
+	return api.RespondFormRequest{Acting: as, FormRef: which, Answer: parley.Answer{Revision: revisionOf(sent), Texts: texts}}
 }
 
 // revisionOf returns the revision of the form that was shown; 0, which is the present one, for pages without it.
@@ -402,7 +403,7 @@ func actOf(button string, as api.Acting, which api.FormRef, sent url.Values) api
 	}
 	switch button {
 	case "decline":
-		return api.DeclineForm.With(api.DeclineRequest{Acting: as, FormRef: which, Revision: revisionOf(sent), Reason: sent.Get("reason"), SecondVote: sent.Has("second")})
+		return api.DeclineForm.With(api.DeclineRequest{Acting: as, FormRef: which, Revision: revisionOf(sent), Reason: sent.Get("reason")})
 	case "cancel":
 		return api.CancelForm.With(api.EndRequest{Acting: as, FormRef: which, Reason: sent.Get("reason")})
 	case "withdraw":

@@ -114,6 +114,45 @@ type group struct {
 	Marked  bool  // something is to be looked at in a member
 }
 
+// treeFolder is a folder with the files of it that calls change.
+type treeFolder struct {
+	Folder string
+	Files  []treeFile
+}
+
+// treeFile leads to the change of a file.
+type treeFile struct {
+	Name, Key      string
+	Added, Removed int
+	IsNew          bool
+}
+
+// Tree returns the files that the calls change, by their folders in the order of the calls; nil if they do anything else, or change one.
+func (g *group) Tree() (all []treeFolder) {
+	if g == nil || g.Columns != nil {
+		return nil
+	}
+	many := 0
+	for _, m := range g.Members {
+		b := slices.IndexFunc(m.Blocks, func(b drawnBlock) bool { return b.HasNumbers() && b.Path != "" })
+		if b < 0 {
+			return nil
+		}
+		block := m.Blocks[b]
+		folder, name := path.Split(block.Path)
+		at := slices.IndexFunc(all, func(f treeFolder) bool { return f.Folder == folder })
+		if at < 0 {
+			at, all = len(all), append(all, treeFolder{Folder: folder})
+		}
+		all[at].Files = append(all[at].Files, treeFile{Name: name, Key: m.Key, Added: block.Added, Removed: block.Removed, IsNew: block.Kind == call.File})
+		many++
+	}
+	if many < 2 {
+		return nil
+	}
+	return all
+}
+
 // column is a value that differs.
 type column struct {
 	Name    string

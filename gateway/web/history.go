@@ -42,15 +42,12 @@ var ended = []string{string(view.StatusAnswered), string(view.StatusDeclined), s
 // maxPeriod bounds the days of a period: a hundred years.
 const maxPeriod = 36_525
 
-// Verdicts returns what the list may be filtered by, of which one is chosen.
-func (f pastFilter) Verdicts() []choice { return chosen(verdicts, f.Verdict) }
-
 // Periods returns the times from which the list may be.
 func (f pastFilter) Periods() []choice {
 	if f.Days != "" && labelOf(periods, f.Days) == "" {
-		return chosen(append(periods[:len(periods):len(periods)], choice{Value: f.Days, Label: "Last " + f.Days + " days"}), f.Days)
+		return append(periods[:len(periods):len(periods)], choice{Value: f.Days, Label: "Last " + f.Days + " days"})
 	}
-	return chosen(periods, f.Days)
+	return periods
 }
 
 func chosen(all []choice, value string) []choice {
@@ -70,10 +67,10 @@ func labelOf(all []choice, value string) string {
 	return ""
 }
 
-// Kept returns the parts of the list's address without its words, for the form that sets those: each as its name and value.
-func (l listQuery) Kept() map[string]string {
+// Kept returns the parts of the list's address without one, for the form that sets that: each as its name and value.
+func (l listQuery) Kept(without string) map[string]string {
 	parts := l.parts()
-	delete(parts, "q")
+	delete(parts, without)
 	maps.DeleteFunc(parts, func(_, value string) bool { return value == "" })
 	return parts
 }
@@ -222,15 +219,9 @@ func readRuled(p *page, q listQuery, at pastPlace, limit int) ([]view.RuledCall,
 			at.ruled.At = m.Date
 		}
 	}
-	who, err := p.site.locals(p.ctx(), p.principal)
+	agents, who, err := agentsIn(p, q)
 	if err != nil {
 		return nil, 0, err
-	}
-	var agents []capabilities.ID
-	for _, l := range who {
-		if id := l.agent.ID(); q.Agent == "" || id.String() == q.Agent {
-			agents = append(agents, id)
-		}
 	}
 	calls, behind, err := p.agent.Rules().Ruled(p.ctx(), agents, view.RuledQuery{Text: r.Text, Tool: q.Tool, Verdict: q.Verdict, Since: r.Since, Before: at.ruled, Limit: limit})
 	for i := range calls {
@@ -241,6 +232,17 @@ func readRuled(p *page, q listQuery, at pastPlace, limit int) ([]view.RuledCall,
 		}
 	}
 	return calls, behind, err
+}
+
+// agentsIn returns the reader's agents whose calls a list of History may have, and all whose mail the reader has.
+func agentsIn(p *page, q listQuery) (agents []capabilities.ID, who []local, err error) {
+	who, err = p.site.locals(p.ctx(), p.principal)
+	for _, l := range who {
+		if id := l.agent.ID(); q.Agent == "" || id.String() == q.Agent {
+			agents = append(agents, id)
+		}
+	}
+	return agents, who, err
 }
 
 // messageOf returns a call that was decided without a question as the message that it would have been.
@@ -299,12 +301,56 @@ func (p *page) past(q listQuery, before string) (l mailList, err error) {
 	if part.behind > 0 {
 		l.Note = fmt.Sprintf("%d events are still being read. Open the page again in a moment.", part.behind)
 	}
-	l.Rows = drawPast(p, part.entries, local{q.As, mail}, q.In())
-	if q.Group == "agent" {
-		l.Rows = byAgent(l.Rows)
+	if l.Newest && p.pane() == "" {
+		if l.Tally, err = tally(p, q); err != nil {
+			return l, err
+		}
 	}
-	l.Rows = grouped(l.Rows, q.Group)
+	l.Rows = drawPast(p, part.entries, local{q.As, mail}, q.In())
+	for i := range l.Rows {
+		l.Rows[i].Sought = q.Text
+	}
 	return l, nil
+}
+
+// tally returns how many lines a list of History has, in words.
+func tally(p *page, q listQuery) (string, error) {
+	r, err := q.search(0, 0)
+	if err != nil {
+		return "", err
+	}
+	mail, err := p.agentOf(q.As)
+	if err != nil {
+		return "", err
+	}
+	n := 0
+	if q.hasMessages() {
+		if n, err = mail.Mail().Count(p.ctx(), r.Search, r.From, r.DecidedBy); err != nil {
+			return "", err
+		}
+	}
+	if q.hasRuled() {
+		agents, _, err := agentsIn(p, q)
+		if err != nil {
+			return "", err
+		}
+		ruled, err := p.agent.Rules().CountRuled(p.ctx(), agents, view.RuledQuery{Text: r.Text, Tool: q.Tool, Verdict: q.Verdict, Since: r.Since})
+		if err != nil {
+			return "", err
+		}
+		n += ruled
+	}
+	words := fmt.Sprintf("%d decisions", n)
+	switch {
+	case n == 1:
+		words = "1 decision"
+	case n > view.MaxCounted:
+		words = "More than 1,000 decisions"
+	}
+	if q.Text != "" {
+		words += " with “" + q.Text + "” in the call, the reason or the answer"
+	}
+	return words, nil
 }
 
 // drawPast returns the rows of a part of History. The row of a call without a message has the number of the message below it, by which

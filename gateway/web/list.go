@@ -51,13 +51,16 @@ type listQuery struct {
 
 	pastFilter
 
-	AgentName, DeciderName string // of Agent and of Decider, if the page knows them
+	AgentName string // of Agent, if the page knows it
 }
 
 // queryOf returns the listQuery of an address.
 func queryOf(path string, q url.Values) listQuery {
 	if path == "/" {
 		path = string(needsReader)
+	}
+	if path == string(pastMail) {
+		q.Del("group") // it is a table by time
 	}
 	return listQuery{View: listView(path), As: q.Get("as"), Text: strings.TrimSpace(q.Get("q")),
 		Kind: q.Get("kind"), State: q.Get("state"), Agent: q.Get("agent"), Group: q.Get("group"),
@@ -127,18 +130,12 @@ func (m mailList) Views() []viewLink {
 		return viewLink{Text: text, Address: to.Address(), Current: m.View == to.View && m.Kind == to.Kind && m.State == to.State}
 	}
 	if m.View == needsReader || m.View == snoozedMail {
-		return []viewLink{
-			at("All", listQuery{View: needsReader}), at("Calls", listQuery{View: needsReader, Kind: "approval"}),
-			at("Questions", listQuery{View: needsReader, Kind: "form"}), at("Requests", listQuery{View: needsReader, Kind: "request"}), at("Snoozed", listQuery{View: snoozedMail}),
+		counted := func(text, kind string) viewLink {
+			v := at(text, listQuery{View: needsReader, Kind: kind})
+			v.Count = m.Kinds[kind]
+			return v
 		}
-	}
-	if m.View == pastMail {
-		of := func(kind string) listQuery {
-			other := m.listQuery
-			other.Kind = kind
-			return other
-		}
-		return []viewLink{at("All", of("")), at("Calls", of("approval")), at("Questions", of("form")), at("Requests", of("request"))}
+		return []viewLink{counted("All", ""), counted("Calls", "approval"), counted("Questions", "form"), counted("Requests", "request"), at("Snoozed", listQuery{View: snoozedMail})}
 	}
 	return []viewLink{
 		at("All", listQuery{View: allMail, As: m.As, Group: m.Group}), at("Messages", listQuery{View: allMail, As: m.As, Group: m.Group, Kind: "message"}),
@@ -154,7 +151,6 @@ func (l listQuery) Filters() (all []filterChip) {
 		text string
 	}{
 		{&l.Text, "“" + l.Text + "”"}, {&l.Kind, kinds[l.Kind]}, {&l.State, l.State}, {&l.Agent, cmp.Or(l.AgentName, "one agent")},
-		{&l.Verdict, labelOf(verdicts, l.Verdict)}, {&l.Decider, "by " + cmp.Or(l.DeciderName, "one agent")}, {&l.Tool, l.Tool}, {&l.Days, labelOf(l.Periods(), l.Days)},
 	} {
 		if was := *f.part; was != "" {
 			*f.part = ""
@@ -233,11 +229,14 @@ func hasText(m view.Message, text string) bool {
 type mailList struct {
 	listQuery
 	Rows   []row
-	Before string // there is more before this row; "" if there is not
-	Newest bool   // it is the beginning of the list
-	Count  int    // of the forms that wait, of a list of those
-	Cursor string // from which to follow the mail of the list; "" if the list follows none
-	Note   string // what the list lacks, in words; "" for nothing
+	Before string         // there is more before this row; "" if there is not
+	Newest bool           // it is the beginning of the list
+	Count  int            // of the forms that wait, of a list of those
+	Total  int            // of its rows, of a list of what waits; 0 if that is not known
+	Cursor string         // from which to follow the mail of the list; "" if the list follows none
+	Note   string         // what the list lacks, in words; "" for nothing
+	Kinds  map[string]int // rows of what waits by the type of their messages; "" for all
+	Tally  string         // of History, how many there are, in words; "" if that is not known
 }
 
 // Older returns the address of the next part.
@@ -304,6 +303,7 @@ func (p *page) inbox() error {
 		if c.Tools = c.Received; c.Approval != nil {
 			p.tryRules(&c)
 		}
+		c.Near = l.stepsIn(c.Key)
 		at.Current, f.Main = true, c
 	}
 	return p.show(http.StatusOK, "mail.html", f)
@@ -370,10 +370,20 @@ func (p *page) needs(q listQuery, before string, keys []string) (mailList, error
 	}
 	p.waiting = waitingBy(who, waiting)
 	l := mailList{listQuery: q, Count: len(waiting), Newest: before == ""}
+	every := q
+	every.Kind = ""
 	waiting = slices.DeleteFunc(waiting, func(w question) bool {
-		return !q.keeps(w.Message) || len(keys) > 0 && !slices.Contains(keys, ElementKey(w.name, w.Number))
+		return !every.keeps(w.Message) || len(keys) > 0 && !slices.Contains(keys, ElementKey(w.name, w.Number))
 	})
 	shown := ranked(p, waiting, q.In())
+	l.Kinds = map[string]int{"": len(shown)}
+	for i := range shown {
+		l.Kinds[shown[i].Type]++
+	}
+	if q.Kind != "" {
+		shown = slices.DeleteFunc(shown, func(r row) bool { return r.Type != q.Kind })
+	}
+	l.Total = len(shown)
 	if at := slices.IndexFunc(shown, func(r row) bool { return r.Has(before) }); at >= 0 {
 		shown = shown[at+1:]
 	}

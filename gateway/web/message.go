@@ -68,6 +68,46 @@ type card struct {
 	Decision   decision        // of an approval that was answered
 	Wrong      string          // the message of a refused answer
 	Tools      bool            // it has buttons that snooze it or put it away
+	VotedIn    string          // the reader's name for the agent as whom it has voted, of a second vote
+	InPast     bool            // it is beside the lines of History
+	Near       steps           // from it to others of the list beside it; zero where there is none
+}
+
+// steps lead from a message to those before and after it in a list.
+type steps struct {
+	IsListed      bool
+	At, Of        int    // its place, from 1, and how many there are; 0 if that is not known
+	Before, After string // addresses; "" for none
+}
+
+// String returns the place of the message in its list, in words; "" if that is not known.
+func (s steps) String() string {
+	if s.Of == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d", s.At, s.Of)
+}
+
+// stepsIn returns the steps from the message of a card.
+func (l mailList) stepsIn(key string) (s steps) {
+	at := slices.IndexFunc(l.Rows, func(r row) bool { return r.Has(key) })
+	if at < 0 {
+		return s
+	}
+	if s.IsListed = true; l.Newest && l.Total > 0 {
+		s.At, s.Of = at+1, l.Total
+	}
+	opens := func(r row) bool { return r.Ruled == nil }
+	if i := slices.IndexFunc(l.Rows[at+1:], opens); i >= 0 {
+		s.After = l.Rows[at+1+i].Address()
+	}
+	for _, r := range slices.Backward(l.Rows[:at]) {
+		if opens(r) {
+			s.Before = r.Address()
+			break
+		}
+	}
+	return s
 }
 
 // carried is a value that a message brings.
@@ -179,6 +219,10 @@ func (p *page) card(ctx context.Context, l local, e view.Message, t *refusedAnsw
 			g.Given = givenBy(p, e, g.Control, g.Sent)
 		}
 	}
+	c.InPast = p.r.URL.Path == string(pastMail) || queryIn(p.r.URL.Query().Get("in"), "").View == pastMail
+	if c.IsSecondVote() {
+		c.VotedIn = heldNames(ctx, p.agent)[c.Votes.VotedAs.ID]
+	}
 	c.Offers = offersAfter(p, &c)
 	if c.Approval != nil && c.Approval.Decision != nil {
 		c.Approval.Key, c.Approval.Opened = c.Key, openedBy(p.r.URL.Query().Get("do"))
@@ -282,7 +326,7 @@ func ElementKey(as string, number uint64) string {
 func (c card) AnswerRevision() uint64 { return c.Message.AnswerRevision() }
 
 // Waits reports whether the agent can answer the form.
-func (c card) Waits() bool { return c.AnswerNeeded }
+func (c card) Waits() bool { return c.AnswerNeeded && !c.IsSecondVote() }
 
 // MayCancel reports whether the agent asked the form and may cancel it.
 func (c card) MayCancel() bool { return c.Sent && c.Status == view.StatusOpen }
@@ -310,24 +354,27 @@ func (c card) FieldsText() (string, error) {
 	return string(b), err
 }
 
-// secondVote is the box that takes a vote of who has voted as another agent already; VotedAs is nil for a first vote.
-type secondVote struct {
-	VotedAs *party
-	As      string // as whom the reader votes now: its name for the agent, or yourself
-	Form    string // the ID of the element that sends it; "" for the one around it
+// HasVoted reports whether the reader has voted as another agent, so that a vote here would be a second one.
+func (c card) HasVoted() bool { return c.IsSecondVote() }
+
+// Voted returns as whom the reader has voted, where another vote of the same person is refused here, and the address of that vote.
+func (c card) Voted() (v struct{ As, Address string }) {
+	before := partyOf(c.Votes.VotedAs.ID, c.Votes.VotedAs.Name)
+	v.As, v.Address = before.Name, c.Base+FormsPath+c.MessageID.String()
+	if c.Votes.VotedAs.Name == self {
+		v.As = yourself
+	} else {
+		v.Address += "?" + url.Values{"as": {c.VotedIn}}.Encode()
+	}
+	return v
 }
 
-// SecondIn returns the box for a form of the page.
-func (c card) SecondIn(form string) secondVote {
-	s := secondVote{As: cmp.Or(c.As, yourself), Form: form}
-	if c.IsSecondVote() {
-		before := partyOf(c.Votes.VotedAs.ID, c.Votes.VotedAs.Name)
-		if c.Votes.VotedAs.Name == self {
-			before.Name = yourself
-		}
-		s.VotedAs = &before
+// VotesAs returns as whom the reader votes, where several are asked; "" where one answer is all.
+func (c card) VotesAs() string {
+	if c.Votes == nil || c.Votes.Need < 2 {
+		return ""
 	}
-	return s
+	return cmp.Or(c.As, yourself)
 }
 
 // yourself is what the node's host, who alone stands for other agents, is called where it votes.

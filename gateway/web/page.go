@@ -130,23 +130,14 @@ func (p *page) show(status int, name string, f layout) error {
 	return p.render(status, name, f)
 }
 
-// nameAgent names the agents by which the list is filtered.
+// nameAgent names the agent by which the list is filtered.
 func (l layout) nameAgent() {
 	if l.List == nil {
 		return
 	}
-	switch l.List.Decider {
-	case l.Reader.String():
-		l.List.DeciderName = "you"
-	case byRules:
-		l.List.DeciderName = "a rule"
-	}
 	for _, a := range l.Left.Agents {
 		if a.ID == l.List.Agent {
 			l.List.AgentName = a.Name
-		}
-		if a.ID == l.List.Decider {
-			l.List.DeciderName = a.Name
 		}
 	}
 }

@@ -40,6 +40,7 @@ type row struct {
 	By       string // the order of the rows below the heading; "" for that of dates
 	Section  queue.Section
 	Ruled    *view.RuledCall // it is a call that was decided without a question; nil for a message
+	Sought   string          // of History: what it was searched for
 }
 
 // newRow returns the row of a message in the mail of an agent. Facts are those of its call; nil for another message.
@@ -126,7 +127,7 @@ func (r row) Other() party {
 }
 
 // Waits reports whether the agent can answer the form.
-func (r row) Waits() bool { return r.AnswerNeeded }
+func (r row) Waits() bool { return r.AnswerNeeded && !r.IsSecondVote() }
 
 // IsUrgent reports whether it is an urgent message that the reader has not read. Those lead the lists, which are by date.
 func (r row) IsUrgent() bool { return r.Unread && r.Priority == events.Urgent }
@@ -383,15 +384,16 @@ func rowOfAll(p *page, all []question, group []int, in string) row {
 	return r
 }
 
-// firstOf returns the message to show beside a list: the first that waits, or the first.
+// firstOf returns the message to show beside a list: the first that waits, or the first. A call that was decided without a question is
+// none.
 func firstOf(rows []row) *row {
 	for i := range rows {
 		if rows[i].AnswerNeeded {
 			return &rows[i]
 		}
 	}
-	if len(rows) > 0 {
-		return &rows[0]
+	if i := slices.IndexFunc(rows, func(r row) bool { return r.Ruled == nil }); i >= 0 {
+		return &rows[i]
 	}
 	return nil
 }

@@ -364,7 +364,7 @@ func votes(e view.Message) string {
 		text += ", waiting for " + strings.Join(names, ", ")
 	}
 	if e.IsSecondVote() {
-		text += ", you have voted as " + Party(v.VotedAs.Name, v.VotedAs.ID) + " already"
+		text += ", you have voted as " + Party(v.VotedAs.Name, v.VotedAs.ID)
 	}
 	if own := ownVote[v.Own]; own != "" {
 		text += ", " + own

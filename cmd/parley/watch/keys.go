@@ -88,7 +88,7 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 			m.query = strings.ToLower(strings.TrimSpace(text))
 			return refilter(m)
 		}})
-	case "a", "A", "d", "e", "m", "r", "s", "v":
+	case "a", "A", "d", "e", "m", "r", "s":
 		return m.act(key.String())
 	}
 	return nil
@@ -153,13 +153,10 @@ func (m *model) act(key string) tea.Cmd {
 		return m.ask(prompt{about: *e, label: "Reply", next: func(text string) tea.Cmd { return m.reply(*e, text) }})
 	case key == "s":
 		return m.snooze(*e)
-	case len(m.marks()) > 0 && key != "r" && key != "v" && key != "e":
+	case len(m.marks()) > 0 && key != "r" && key != "e":
 		return m.decide(*e, key)
 	case !e.AnswerNeeded:
 		m.state = "this does not wait for an answer"
-		return nil
-	case key == "v":
-		m.voteAgain(*e)
 		return nil
 	case e.Type == string(events.Approval) && key == "e":
 		return edit(m, *e)
@@ -228,38 +225,20 @@ func armFirst(m *model, all []view.Message) (cmd tea.Cmd, wait bool) {
 	return m.hold(), true
 }
 
-// voteAgain has the next answer to a form, or to the calls of its row, be a second vote.
-func (m *model) voteAgain(e view.Message) {
-	all := []view.Message{e}
-	if e.Type == string(events.Approval) {
-		all = m.targets(e)
-	}
-	m.state = "you have not voted on this as another agent"
-	for i := range all {
-		if o := &all[i]; o.IsSecondVote() {
-			m.again[o.MessageID] = true
-			m.state = m.secondWords(o)
-		}
-	}
-}
-
-// refusesSecond reports whether one of some messages has a vote as another agent, and V was not pressed. It says so.
+// refusesSecond reports whether the person has voted on one of some messages as another agent: one person has one vote. It says so.
 func (m *model) refusesSecond(all []view.Message) bool {
 	for i := range all {
-		if e := &all[i]; e.IsSecondVote() && !m.again[e.MessageID] {
-			m.state = fmt.Sprintf("%d: %s", e.Number, m.secondWords(e))
+		if e := &all[i]; e.IsSecondVote() {
+			m.state = fmt.Sprintf("%d: %s", e.Number, secondWords(e))
 			return true
 		}
 	}
 	return false
 }
 
-// secondWords says as whom the person has voted, and which key votes as the agent too.
-func (m *model) secondWords(e *view.Message) string {
-	if m.again[e.MessageID] {
-		return fmt.Sprintf("you vote as %s too, beside your vote as %s", show.Party(m.as, capabilities.ID{}), show.Party(e.Votes.VotedAs.Name, e.Votes.VotedAs.ID))
-	}
-	return fmt.Sprintf("you have voted as %s already: v votes as %s too", show.Party(e.Votes.VotedAs.Name, e.Votes.VotedAs.ID), show.Party(m.as, capabilities.ID{}))
+// secondWords says as whom the person has voted.
+func secondWords(e *view.Message) string {
+	return fmt.Sprintf("you have voted as %s, and one person has one vote", show.Party(e.Votes.VotedAs.Name, e.Votes.VotedAs.ID))
 }
 
 // snooze asks for a time, and puts a message off until then.
@@ -399,10 +378,6 @@ func (m *model) decide(e view.Message, key string) tea.Cmd {
 	if m.refusesSecond(targets) {
 		return nil
 	}
-	if second := targets[0].IsSecondVote(); slices.ContainsFunc(targets, func(o view.Message) bool { return o.IsSecondVote() != second }) {
-		m.state = "some are second votes, and some are not: decide them apart"
-		return nil
-	}
 	if unseen := m.unseen(targets); unseen != nil && key != "d" && key != "r" {
 		return m.showMore(unseen)
 	}
@@ -524,7 +499,7 @@ func (m *model) always(targets []view.Message, number string) tea.Cmd {
 func (m *model) settleAll(targets []view.Message, said string, how parley.Decision) tea.Cmd {
 	m.busy, m.called = true, m.now()
 	targets = targets[:min(len(targets), api.MaxDecisions)]
-	req := api.DecideManyRequest{SecondVote: targets[0].IsSecondVote()}
+	req := api.DecideManyRequest{}
 	d := done{}
 	for i, e := range targets {
 		how.Form, how.Digest = e.MessageID, e.Digest
@@ -669,7 +644,7 @@ func settle[Req any](m *model, e view.Message, said string, by api.Op[Req, view.
 // answer answers the form that was shown.
 func (m *model) answer(e view.Message, said string, a parley.Answer) tea.Cmd {
 	a.Digest, a.Revision = e.Digest, e.AnswerRevision()
-	return settle(m, e, said, api.RespondForm, api.RespondFormRequest{FormRef: refTo(e.MessageID), SecondVote: e.IsSecondVote(), Answer: a})
+	return settle(m, e, said, api.RespondForm, api.RespondFormRequest{FormRef: refTo(e.MessageID), Answer: a})
 }
 
 func (m *model) end(e view.Message, reason string) tea.Cmd {
@@ -677,7 +652,7 @@ func (m *model) end(e view.Message, reason string) tea.Cmd {
 	if e.Type == string(events.Request) {
 		by = api.Reject
 	}
-	return settle(m, e, "declined", by, api.DeclineRequest{FormRef: refTo(e.MessageID), Revision: e.AnswerRevision(), Reason: reason, SecondVote: e.IsSecondVote()})
+	return settle(m, e, "declined", by, api.DeclineRequest{FormRef: refTo(e.MessageID), Revision: e.AnswerRevision(), Reason: reason})
 }
 
 func (m *model) resolve(e view.Message, name string) tea.Cmd {

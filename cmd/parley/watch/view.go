@@ -10,7 +10,6 @@ import (
 
 	"parley"
 	"parley/actors/view"
-	"parley/capabilities"
 	"parley/cmd/parley/show"
 	"parley/cmd/parley/terminal"
 	"parley/events"
@@ -54,7 +53,6 @@ var help = []string{
 	"  d         deny, with a reason   e         edit the command in $EDITOR",
 	"  m         allow, and more within limits",
 	"  r         ask back, or reply    s         snooze",
-	"  v         vote as this agent too",
 	"",
 	"  j k       next, previous        enter     the whole message, and back",
 	"  x         select                J K       select and go on",
@@ -214,7 +212,7 @@ func (m *model) wrapped(e view.Message) []string {
 	add := func(l show.Line) { lines = append(lines, m.broken(l)...) }
 	from := terminal.Visible(m.nameOf(e.From, e.Sender()))
 	if e.IsSecondVote() {
-		add(show.Line{Kind: show.Risk, Text: "! " + m.secondWords(&e)})
+		add(show.Line{Kind: show.Risk, Text: "! " + secondWords(&e)})
 	}
 	for _, l := range m.said[e.MessageID] {
 		add(l)
@@ -344,8 +342,8 @@ func keysOf(m *model) string {
 		keys = "s snooze · " + keys
 	}
 	switch {
-	case e.IsSecondVote() && !m.again[e.MessageID]:
-		return fmt.Sprintf("v vote as %s too · ", show.Party(m.as, capabilities.ID{})) + keys
+	case e.IsSecondVote():
+		return keys
 	case e.AnswerNeeded && e.Type == string(events.Approval):
 		return callKeys(m, *e) + keys
 	case e.AnswerNeeded:

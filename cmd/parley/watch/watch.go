@@ -31,7 +31,7 @@ type Options struct {
 // Run shows the inbox until the person quits or ctx ends.
 func Run(ctx context.Context, o Options) error {
 	ctx, stop := context.WithCancel(ctx)
-	m := &model{ctx: ctx, node: o.Node, as: o.As, again: map[capabilities.ID]bool{}, screen: o.Screen, list: list{items: map[uint64]*view.Message{}}, marked: map[uint64]bool{}, seen: map[string]bool{}, said: map[capabilities.ID][]show.Line{}, state: "connecting …"}
+	m := &model{ctx: ctx, node: o.Node, as: o.As, screen: o.Screen, list: list{items: map[uint64]*view.Message{}}, marked: map[uint64]bool{}, seen: map[string]bool{}, said: map[capabilities.ID][]show.Line{}, state: "connecting …"}
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out))
 	var following sync.WaitGroup
 	following.Go(func() { follow(ctx, o.Node, p.Send) })
@@ -68,9 +68,8 @@ type model struct {
 	edited  *editedCall                     // shown in place of the selected call; nil for none
 	pressed time.Time                       // when the person pressed a key last
 
-	marked map[uint64]bool          // rows
-	again  map[capabilities.ID]bool // forms on which the person votes as the agent too, beside a vote as another
-	seen   map[string]bool          // the calls, by callOf, whose end was on the screen: no other is allowed
+	marked map[uint64]bool // rows
+	seen   map[string]bool // the calls, by callOf, whose end was on the screen: no other is allowed
 
 	away   string // why the node is not reached; "" if it is
 	state  string // of the last action
@@ -311,7 +310,6 @@ func (m *model) finish(d done) tea.Cmd {
 	for _, n := range d.settled {
 		if e := m.items[n]; e != nil {
 			e.AnswerNeeded = false // as the node is about to say
-			delete(m.again, e.MessageID)
 		}
 		delete(m.marked, n)
 	}

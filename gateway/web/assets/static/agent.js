@@ -7,7 +7,8 @@ import { call, page } from './rpc.js';
 import { visible } from './visible.js';
 
 const calls = {
-  stop: (agent, id) => ['stop_agent', { agentId: id }],
+  stop: (agent, id) => ['hold_agent', { agentId: id, hold: true }],
+  start: (agent, id) => ['hold_agent', { agentId: id, hold: false }],
   revoke: (agent, grant) => ['revoke', { as: agent, grant }],
   remove: (agent, name) => ['remove_name', { as: agent, name }],
   end: (agent, rule) => ['remove_rule', { agent, rule }],
@@ -18,7 +19,7 @@ const calls = {
   away: (agent, _, panel) => ['set_away', { as: agent, until: after(panel), to: panel.querySelector('input').value.trim() }],
   back: (agent) => ['set_away', { as: agent }],
 };
-const said = { stop: 'Stopped', revoke: 'Revoked', remove: 'The name is removed', end: 'The rule is removed', mandate: 'The mandate has ended', limit: 'The rule has an end', pause: 'The rule is paused: its calls are asked about', resume: 'The rule decides again', away: 'The absence is set', back: 'The absence has ended', attention: 'Set' };
+const said = { stop: 'Stopped', start: 'Started', revoke: 'Revoked', remove: 'The name is removed', end: 'The rule is removed', mandate: 'The mandate has ended', limit: 'The rule has an end', pause: 'The rule is paused: its calls are asked about', resume: 'The rule decides again', away: 'The absence is set', back: 'The absence has ended', attention: 'Set' };
 const after = (panel) => new Date(Date.now() + parseInt(panel.querySelector('select').value, 10) * 3_600_000).toISOString();
 const pause = 1000; // between two updates
 const pauseOfOutput = 250;
@@ -80,6 +81,8 @@ async function look() {
     const failure = shown().querySelector(':scope > .failure');
     if (!next) return;
     if (failure) next.querySelector(':scope > .failure').textContent = failure.textContent;
+    const typing = shown().querySelector('.policy:has(details[open])'); // what is typed there stays
+    if (typing) next.querySelector('.policy')?.replaceWith(typing.cloneNode(true));
     const follows = isAtEnd();
     if (activity()) keep(next, follows);
     renew(shown(), next);

@@ -3,7 +3,7 @@
 import { announce, refresh } from './cards.js';
 import { composing } from './composing.js';
 import { open, openCard, openNext } from './item.js';
-import { markDecided, rowOf, rows } from './list.js';
+import { linkOf, markDecided, rowOf, rows } from './list.js';
 import { call } from './rpc.js';
 import { toast, undoable, warn } from './toast.js';
 import { visible } from './visible.js';
@@ -66,7 +66,7 @@ function select(rows) {
 }
 
 /** Selects the row of a link. */
-export const pickRow = (link) => select([link.parentElement]);
+export const pickRow = (link) => select([link.closest('.entry')]);
 
 /** Selects the rows of the section with the focus, or with the open message. */
 export function pickGroup() {
@@ -99,7 +99,7 @@ function showUnseen() {
   const rows = picks().filter(isUnseen).map((p) => p.closest('.entry'));
   const card = openCard();
   if (card && rows.includes(rowOf(card.id)) && !wasShown(card.dataset.digest)) scrollOn(card);
-  else if (rows.length) open(rows[0].firstElementChild.href, { focus: false });
+  else if (rows.length) open(linkOf(rows[0]).href, { focus: false });
 }
 
 /** Presses a button of the bar, if it is for a picked message. */

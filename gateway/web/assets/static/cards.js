@@ -2,7 +2,6 @@
 
 import { hold } from './keys.js';
 import { page } from './rpc.js';
-import { updateSecond } from './second.js';
 
 export const cardOf = (element) => element.closest('li.message');
 const formOf = (card) => card.querySelector('parley-ask');
@@ -45,17 +44,19 @@ export function tellTimes(root) {
     const isToday = at.toDateString() === today;
     t.title = at.toLocaleString();
     if (t.matches('.age, .lasts, .left-time')) continue;
-    t.textContent = at.toLocaleString([], isToday ? { timeStyle: 'short' } : { dateStyle: 'medium', timeStyle: 'short' });
+    if (t.matches('.moment')) t.textContent = at.toLocaleString([], isToday ? { timeStyle: 'medium' } : at.getFullYear() === new Date().getFullYear() ? { day: 'numeric', month: 'short', hour: 'numeric', minute: '2-digit' } : { dateStyle: 'medium' });
+    else t.textContent = at.toLocaleString([], isToday ? { timeStyle: 'short' } : { dateStyle: 'medium', timeStyle: 'short' });
   }
 }
 
 /** Replaces a message by its new drawing. An open form keeps its input. */
 export function replaceCard(old, next) {
   tellTimes(next);
+  const steps = old.querySelector('.head .steps');
+  if (steps) next.querySelector('.head .steps')?.replaceWith(steps);
   if (old.hasAttribute('data-waits') && next.hasAttribute('data-waits') && old.hasAttribute('data-group') === next.hasAttribute('data-group')) {
     if (old.dataset.revision !== next.dataset.revision) return replaceQuestion(old, next);
     for (const part of ['.head', '.discussion', '.notes', '.place']) old.querySelector(part)?.replaceWith(next.querySelector(part) ?? '');
-    updateSecond(old, next);
     return old;
   }
   if (old.querySelector('.reply') && next.querySelector('.posts')) { // a reply may be begun
@@ -67,9 +68,11 @@ export function replaceCard(old, next) {
   const had = old.contains(document.activeElement);
   const lost = old.hasAttribute('data-waits') && formOf(old)?.isTyped && !formOf(old).busy;
   old.replaceWith(next);
+  const told = old.querySelector('.unsent'); // it was drawn again since
+  if (told) next.querySelector('article').append(told);
   if (lost) {
     const note = document.createElement('p');
-    note.className = 'hint';
+    note.className = 'hint unsent';
     note.textContent = 'What you typed here was not sent.';
     next.querySelector('article').append(note);
   }

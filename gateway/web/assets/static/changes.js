@@ -37,8 +37,64 @@ function comment(line) {
   text.setSelectionRange(text.value.length, text.value.length);
 }
 
+/** Gives the lines of a change their places side by side: what is removed, and beside it what is added. What stays is on both sides. */
+function pair(code) {
+  let [row, removed, added] = [1, 0, 0];
+  for (const line of [...code.children]) {
+    if (line.matches('.removed')) line.style.gridRow = row + removed++;
+    else if (line.matches('.added')) line.style.gridRow = row + added++;
+    else {
+      row += Math.max(removed, added);
+      [removed, added] = [0, 0];
+      line.style.gridRow = row++;
+      if (!line.matches('.same')) continue;
+      const twin = line.cloneNode(true);
+      twin.classList.add('twin');
+      twin.ariaHidden = 'true';
+      line.after(twin);
+    }
+  }
+}
+
+const kept = 'parley.unified';
+
+/** Shows changes side by side, or one below the other, in the open review. */
+function showSplit(isSplit) {
+  document.documentElement.toggleAttribute('data-split', isSplit);
+  for (const b of document.querySelectorAll('#alone [data-split]')) b.ariaPressed = String(Boolean(b.dataset.split) === isSplit);
+}
+
+function startSplit(alone) {
+  let isSplit = true;
+  try {
+    isSplit = !localStorage.getItem(kept);
+  } catch { /* as for who has not chosen */ }
+  const draw = () => {
+    for (const code of alone.querySelectorAll('[data-review] .block.diff .code:not(:has(.twin))')) pair(code);
+    showSplit(isSplit);
+  };
+  draw();
+  new MutationObserver(draw).observe(alone, { childList: true });
+  alone.addEventListener('click', (e) => {
+    const file = e.target.closest?.('.tree a');
+    if (file) {
+      e.preventDefault(); // the address is that of the message
+      document.getElementById(file.hash.slice(1))?.scrollIntoView({ block: 'start' });
+    }
+    const button = e.target.closest?.('button[data-split]');
+    if (!button) return;
+    isSplit = Boolean(button.dataset.split);
+    try {
+      localStorage[isSplit ? 'removeItem' : 'setItem'](kept, 'yes');
+    } catch { /* it is for this page */ }
+    showSplit(isSplit);
+  });
+}
+
 /** Has a click at the number of a line, or C at the line that N and P have moved to, begin a comment. */
 export function startChanges() {
+  const alone = document.getElementById('alone');
+  if (alone) startSplit(alone);
   document.addEventListener('click', (e) => {
     const line = e.target.closest?.('#alone .message[data-waits] .block:is(.diff, .file) .line');
     if (line && e.clientX - line.getBoundingClientRect().left < 80 && getSelection().isCollapsed) comment(line);

@@ -24,7 +24,6 @@ import { Draft, draftOf, forgetDraft } from './draft.js';
 import { Filling } from './filling.js';
 import { Live, said } from './live.js';
 import { Refused, call, page } from './rpc.js';
-import { mayVote, secondOf, updateSecond } from './second.js';
 import { readTexts, validateValues } from './validate.js';
 import { disable, Whole } from './whole.js';
 
@@ -84,7 +83,6 @@ export class ParleyFormElement extends Live {
     this.formId = card.dataset.id;
     if (had && waits && card.dataset.revision === this.article.dataset.revision) { // keeps the input
       for (const part of ['.head', '.notes']) this.article.querySelector(part).replaceWith(article.querySelector(part));
-      updateSecond(this.article, article);
       return;
     }
     const focused = this.shadow.activeElement;
@@ -124,19 +122,19 @@ export class ParleyFormElement extends Live {
     if (this.busy) return;
     if (event.target === this.filling?.form) return this.answer(event.submitter);
     const sent = new FormData(event.target);
-    if (event.submitter?.value === 'decline') this.decline(sent.get('reason') ?? '', secondOf(event.target));
+    if (event.submitter?.value === 'decline') this.decline(sent.get('reason') ?? '');
     if (event.submitter?.value === 'forward') this.perform('forward_form', { recipient: sent.get('to') }, 'Forwarded');
   }
 
   async answer(pressed) {
     const { filling } = this;
-    if (!mayVote(filling.form) || filling.show(filling.errors(pressed)) || !filling.mayAllow(pressed)) return;
+    if (filling.show(filling.errors(pressed)) || !filling.mayAllow(pressed)) return;
     const values = Object.fromEntries(Object.entries(filling.values(pressed)).map(([name, v]) => [name, plain(v)]));
-    if (this.fire('submit', { form: this.formId, values }, true)) await this.perform('respond_form', async () => ({ texts: filling.texts(pressed), ...await filling.narrow(), ...secondOf(filling.form), revision: Number(this.article.dataset.revision) }));
+    if (this.fire('submit', { form: this.formId, values }, true)) await this.perform('respond_form', async () => ({ texts: filling.texts(pressed), ...await filling.narrow(), revision: Number(this.article.dataset.revision) }));
   }
 
-  async decline(reason, second) {
-    if (this.fire('cancel', { form: this.formId, reason }, true)) await this.perform('decline_form', { reason, ...second, revision: Number(this.article.dataset.revision) });
+  async decline(reason) {
+    if (this.fire('cancel', { form: this.formId, reason }, true)) await this.perform('decline_form', { reason, revision: Number(this.article.dataset.revision) });
   }
 
   async perform(operation, body, done = '') {

@@ -11,7 +11,6 @@ import { Group } from './group.js';
 import { close, isOpening, open, openCard, openNext } from './item.js';
 import { hold, isHeld } from './keys.js';
 import { markDecided } from './list.js';
-import { mayVote, secondOf } from './second.js';
 import { placeToasts, toast, undoable, warn } from './toast.js';
 import { visible } from './visible.js';
 import { disable, Whole } from './whole.js';
@@ -23,7 +22,7 @@ function callOf(what, card, sent) {
   switch (what) {
     case 'wake': return ['snooze', about];
     case 'restore': return ['restore_message', about];
-    case 'decline': return ['decline_form', { ...about, revision: Number(card.dataset.revision), reason: sent.get('reason'), ...(sent.has('second') && { secondVote: true }) }];
+    case 'decline': return ['decline_form', { ...about, revision: Number(card.dataset.revision), reason: sent.get('reason') }];
     case 'withdraw': return ['withdraw_vote', about];
     case 'claim': case 'release': case 'take-over': return ['claim_form', { ...about, release: what === 'release', takeOver: what === 'take-over' }];
     case 'cancel': return ['cancel_form', { ...about, reason: sent.get('reason') }];
@@ -69,7 +68,7 @@ function decisionsLike(card, sent, texts) {
     if (!others || one !== maker) return { form, digest, decision: others ?? decision, reason };
     return { form, digest, decision, reason, rule: text('rule'), until: text('until') };
   });
-  return ['decide_many', { as: card.dataset.as, decisions, key: crypto.randomUUID?.() ?? '', ...(sent.has('second') && { secondVote: true }) }];
+  return ['decide_many', { as: card.dataset.as, decisions, key: crypto.randomUUID?.() ?? '' }];
 }
 
 /** Returns a refusal in plain words. */
@@ -256,7 +255,7 @@ export class ParleyForm extends ParleyAct {
     event.preventDefault();
     const pressed = event.submitter;
     if (this.busy || this.isRefused(pressed)) return;
-    if (!mayVote(event.target) || this.filling.show(this.filling.errors(pressed)) || !this.filling.mayAllow(pressed)) return;
+    if (this.filling.show(this.filling.errors(pressed)) || !this.filling.mayAllow(pressed)) return;
     const texts = this.filling.texts(pressed);
     const isDecision = this.card.matches('[data-type=approval]') && Boolean(pressed?.value);
     const { as, id, revision } = this.card.dataset;
@@ -268,7 +267,7 @@ export class ParleyForm extends ParleyAct {
       return;
     }
     this.decision = texts.find((t) => t.name === 'decision')?.text;
-    const made = same.length > 1 || this.group ? decisionsLike(this.card, sent, texts) : ['respond_form', { as, id, texts, ...secondOf(event.target), ...(revision && { revision: Number(revision) }) }];
+    const made = same.length > 1 || this.group ? decisionsLike(this.card, sent, texts) : ['respond_form', { as, id, texts, ...(revision && { revision: Number(revision) }) }];
     this.perform('answer', pressed, async () => [made[0], { ...made[1], ...(made[0] === 'respond_form' && await this.filling.narrow()), ...(leaves && { mandate: this.filling.leave.terms() }) }]);
   }
 

@@ -4,7 +4,7 @@ import { release } from './arrivals.js';
 import { announce, tellTimes } from './cards.js';
 import { askToLeave } from './dialog.js';
 import { focusFirst, hold } from './keys.js';
-import { markCurrent, rowOf, rows } from './list.js';
+import { linkOf, markCurrent, rowOf, rows } from './list.js';
 import { call, page } from './rpc.js';
 
 const alone = document.getElementById('alone');
@@ -80,9 +80,10 @@ export function press(value) {
 export function openNext() {
   const all = rows();
   const at = all.findIndex((r) => r.dataset.key === openCard()?.id);
+  const later = at >= 0 ? [] : openCard()?.querySelector('.steps')?.dataset.later?.split(' ') ?? []; // its row may have gone before the answer came
   release();
-  const next = [...all.slice(at + 1), ...all.slice(0, Math.max(at, 0))].find((r) => r.hasAttribute('data-waits'));
-  if (next) open(next.firstElementChild.href);
+  const next = [...later.map(rowOf), ...all.slice(at + 1), ...all.slice(0, Math.max(at, 0))].find((r) => r?.hasAttribute('data-waits'));
+  if (next) open(linkOf(next).href);
   return next?.dataset.key ?? '';
 }
 
@@ -90,14 +91,14 @@ export function openNext() {
 export function close() {
   const key = openCard()?.id;
   if (narrow.matches && document.body.dataset.view === 'item') document.getElementById('back')?.click();
-  (key && rowOf(key)?.firstElementChild)?.focus();
+  (key && linkOf(rowOf(key)))?.focus();
 }
 
 export function startItem() {
   if (!alone || !document.getElementById('list')) return;
   const list = location.href;
   document.addEventListener('click', (e) => {
-    const to = e.target.closest?.('.entry:not([data-ruled]) > a, .toast a, #alone .see, #back');
+    const to = e.target.closest?.('.entry:not([data-ruled]) a, .toast a, #alone .see, #alone .steps a[href], #back');
     if (!to || e.defaultPrevented || e.button || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey) return;
     if (to.id === 'back') {
       if (document.body.dataset.begun !== 'list') return;

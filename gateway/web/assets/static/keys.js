@@ -31,11 +31,11 @@ export function focusFirst(card) {
 
 const ofWriting = 'input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]';
 
-const partOf = { d: '.why', e: '.edit', r: '.asks' }; // of the bar, by the key that opens it
+const partOf = { d: '.why', e: '.edit', r: '.asks', m: '.leave' }; // of the bar, by the key that opens it
 
 /**
  * Handles a key of an approval: A allows once, or scrolls what was not shown yet; with Shift it makes the rule that is chosen. D
- * gives a reason, E edits the input and R asks back; A does nothing until that is closed.
+ * gives a reason, E edits the input, R asks back and M allows more; A does nothing until that is closed.
  */
 function decide(card, key, event) {
   const part = card.querySelector(`.bar ${partOf[key]}`);
@@ -48,7 +48,7 @@ function decide(card, key, event) {
   } else if (part) {
     event.preventDefault();
     part.open = true;
-    const input = key === 'e' ? card.querySelector('.edit-card textarea') : part.querySelector('textarea');
+    const input = key === 'e' ? card.querySelector('.edit-card textarea') : part.querySelector('textarea, input');
     input.focus(); // at once: what is typed next is for it
     swallow(event.code);
   }
@@ -73,7 +73,11 @@ function choose(number) {
 
 /** Moves the focus to the next row of the list, or the one before. With picks it selects the rows on the way. */
 function step(by, pick) {
-  const rows = [...document.querySelectorAll('#stream .entry > a')];
+  const rows = [...document.querySelectorAll('#stream .entry a')];
+  if (rows.length && !rows[0].checkVisibility()) { // the item is alone in the window
+    document.querySelector(`#alone .steps ${by > 0 ? '.next' : '.prev'}[href]`)?.click();
+    return;
+  }
   const at = rows.indexOf(document.activeElement);
   const current = rows.findIndex((a) => a.hasAttribute('aria-current'));
   const to = rows[at >= 0 ? at + by : Math.max(current, 0)];
@@ -87,7 +91,7 @@ function step(by, pick) {
 function approvalFor(at, more) {
   const waits = '.message[data-type=approval][data-waits]';
   if (at.closest?.('.message')) return at.closest(waits);
-  const isFree = at.matches?.('html, body, #main, #rows, .entry > a[aria-current]') && !more.isPicking();
+  const isFree = at.matches?.('html, body, #main, #rows, .entry a[aria-current]') && !more.isPicking();
   return isFree && more.shown()?.matches(waits) ? more.shown() : null;
 }
 

@@ -17,8 +17,11 @@ export const rowOf = (key) => document.getElementById(`row-${key}`) ?? stream?.q
 export const keysOf = (row) => [row.dataset.key, ...(row.dataset.keys?.split(' ') ?? [])];
 export const rows = () => [...(stream?.querySelectorAll('.entry') ?? [])];
 
+/** Returns the link of a row to its message. */
+export const linkOf = (row) => row?.querySelector('a');
+
 /** Returns the IDs of the messages of a row. */
-const idsOf = (row) => new URLSearchParams(row.querySelector('.pick').value).getAll('id');
+const idsOf = (row) => new URLSearchParams(row.querySelector('.pick')?.value ?? { id: row.dataset.id }).getAll('id');
 
 /** Marks the rows of messages that were decided. The node draws them again soon. */
 export function markDecided(ids) {
@@ -35,7 +38,7 @@ async function chunkAt(address) {
   const at = new URL(address, location.href);
   at.searchParams.set('pane', 'list');
   const doc = await page(at.pathname + at.search, { base: '' });
-  return { chunk: document.adoptNode(doc.querySelector('#stream > .chunk')), older: doc.getElementById('older')?.href };
+  return { chunk: document.adoptNode(doc.querySelector('#stream > .chunk')), older: doc.getElementById('older')?.href, total: doc.getElementById('list').dataset.total ?? '', filters: doc.querySelector('#list nav.filters') };
 }
 
 const days = new Intl.DateTimeFormat([], { weekday: 'long', day: 'numeric', month: 'long' });
@@ -49,7 +52,7 @@ function dayOf(row) {
 
 /** Sets the headings between the rows of a chunk. */
 function group(chunk) {
-  if (list.dataset.group === 'agent' || list.dataset.needs) return;
+  if (list.dataset.group || list.dataset.needs) return;
   for (const g of chunk.querySelectorAll('.group')) g.remove();
   let last = chunk.previousElementSibling?.dataset.last;
   for (const row of [...chunk.children]) {
@@ -147,7 +150,7 @@ async function loadOlder(older) {
 
 export function startList() {
   if (!list) return;
-  finish(stream.firstElementChild);
+  finish(stream.querySelector('.chunk'));
   list.querySelector('.filter form')?.addEventListener('change', (e) => e.currentTarget.requestSubmit());
   const older = document.getElementById('older');
   if (!older) return;
@@ -164,8 +167,26 @@ export function startList() {
 /** Marks the row of the open message. */
 export function markCurrent() {
   const key = document.querySelector('#alone > .message')?.id;
-  for (const a of stream?.querySelectorAll('.entry > [aria-current]') ?? []) a.removeAttribute('aria-current');
-  if (key) rowOf(key)?.firstElementChild.setAttribute('aria-current', 'true');
+  for (const a of stream?.querySelectorAll('.entry [aria-current]') ?? []) a.removeAttribute('aria-current');
+  if (key) linkOf(rowOf(key))?.setAttribute('aria-current', 'true');
+  tellSteps(rowOf(key));
+}
+
+/** Tells at the open message where it is in the list, and links those next to it. */
+function tellSteps(row) {
+  const steps = document.querySelector('#alone > .message .steps');
+  if (!steps) return;
+  const all = rows().filter((r) => r === row || !r.matches('[data-ruled], [data-decided]'));
+  const at = all.indexOf(row);
+  steps.hidden = at < 0;
+  if (at < 0) return; // what was behind it stays known
+  steps.dataset.later = all.slice(at + 1).map((r) => r.dataset.key).join(' ');
+  steps.querySelector('.count').textContent = list.dataset.total ? `${at + 1} of ${Math.max(all.length, list.dataset.total)}` : '';
+  for (const [name, to] of [['.prev', all[at - 1]], ['.next', all[at + 1]]]) {
+    const link = steps.querySelector(name);
+    if (to) link.href = linkOf(to).href;
+    else link.removeAttribute('href');
+  }
 }
 
 /** Changes the rows, and keeps the focus on its row and the picked rows. */
@@ -198,7 +219,7 @@ export function mailChanged(what) {
   }
   let come = 0;
   change(() => {
-    const first = stream.firstElementChild;
+    const first = stream.querySelector('.chunk');
     const newest = Math.max(-1, ...[...first.querySelectorAll('.entry')].map((r) => Number(r.dataset.number))); // an urgent one may lead
     for (const { number, next } of news) {
       const old = rowOfNumber(number);
@@ -234,8 +255,7 @@ function split(first) {
 
 /** Puts rows into a chunk of their own below the first chunk. */
 function below(first, own) {
-  const rest = document.createElement('ol');
-  rest.className = 'chunk';
+  const rest = first.cloneNode();
   rest.append(...own);
   first.after(rest);
   finish(rest);
@@ -252,13 +272,16 @@ let looks = Promise.resolve();
  */
 export function look(gone = () => false, changed = new Set()) {
   looks = looks.then(async () => {
-    const { chunk, older } = await chunkAt(list.dataset.home);
+    const { chunk, older, total, filters } = await chunkAt(list.dataset.home);
+    list.dataset.total = total;
+    const counts = list.querySelector('nav.filters');
+    if (counts && !counts.contains(document.activeElement)) counts.replaceWith(document.adoptNode(filters));
     const least = Math.min(...[...chunk.querySelectorAll('.entry')].map((r) => Number(r.dataset.number)));
     change(() => {
       const stay = list.dataset.needs ? decided() : [];
       const drawn = new Set([...chunk.querySelectorAll('.entry')].flatMap(keysOf));
       for (const r of rows()) if (gone(r.dataset.key) || keysOf(r).some((k) => drawn.has(k))) r.remove();
-      const first = stream.firstElementChild;
+      const first = stream.querySelector('.chunk');
       const own = older && !list.dataset.needs ? [...first.querySelectorAll('.entry')] : [];
       const rest = own.filter((r) => Number(r.dataset.number) < least && !changed.has(r.dataset.number));
       const later = isByAgent ? laterOf(first, new Set(rest)) : null;

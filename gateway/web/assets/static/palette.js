@@ -4,12 +4,12 @@ import { pickAll } from './bulk.js';
 import { composing } from './composing.js';
 import { dialog } from './dialog.js';
 import { open, openCard, press, read } from './item.js';
-import { rows } from './list.js';
+import { linkOf, rows } from './list.js';
 
 const most = 60; // entries shown at once
 
 const keys = [
-  ['A', 'allow the call once'], ['Shift A', 'always allow, by the rule that is chosen'], ['D', 'deny with a reason; Enter sends it'], ['E', 'edit the call, or put a message away'], ['R', 'ask back'], ['S', 'snooze for 4 hours'],
+  ['A', 'allow the call once'], ['Shift A', 'always allow, by the rule that is chosen'], ['D', 'deny with a reason; Enter sends it'], ['E', 'edit the call, or put a message away'], ['R', 'ask back'], ['M', 'allow more: later calls too, within limits'], ['S', 'snooze for 4 hours'],
   ['J, K', 'next or previous message'], ['Enter', 'open'], ['N, P', 'next or previous change'], ['X', 'select; A, D, E and S are for all that are selected'], ['Shift J, Shift K', 'select a range'], ['Ctrl A', 'select the group'],
   ['1 – 9', 'choose an option of a form'], ['Ctrl Enter', 'send what is typed'], ['/', 'search'], ['Ctrl K', 'commands, agents and messages'], ['G, then N M A H R', 'go to Needs you, Mail, Agents, History, Rules'], ['U', 'mark as unread'], ['C', 'write a message, or comment on a changed line'], ['Esc', 'close, or back to the list'], ['?', 'these keys'],
 ];
@@ -57,6 +57,7 @@ function ofCard() {
   opens('Deny with a reason', ask?.querySelector('.why'));
   opens('Edit the input', ask?.querySelector('.edit'));
   opens('Ask back', ask?.querySelector('.asks'));
+  opens('Allow more', ask?.querySelector('.leave'));
   for (const b of card?.querySelectorAll('.tools .menu button') ?? []) add(`Snooze for ${b.textContent}`, about, b);
   for (const b of card?.querySelectorAll('.tools button.quiet') ?? []) add(b.textContent, about, b);
   if (card) all.push({ text: 'Mark as unread', kind: about, go: () => read(undefined, true) });
@@ -69,6 +70,7 @@ function ofPage() {
   const filters = [...document.querySelectorAll('.filter option:not([value=""])')].map((o) => ({
     text: `Only ${o.textContent}`, kind: 'filter', go: () => { o.selected = true; o.closest('form').requestSubmit(); },
   }));
+  for (const a of document.querySelectorAll('.decisions .panel a:not([aria-current], [download])')) filters.push({ text: `${a.closest('details').querySelector('summary').firstChild.textContent.trim()} ${a.textContent}`, kind: 'filter', go: () => a.click() });
   const settings = Object.entries(themes).map(([theme, words]) => ({ text: `Theme: ${words}`, kind: 'setting', go: () => setTheme(theme) }));
   const notify = document.getElementById('notify');
   if (notify && !notify.hidden) settings.push({ text: notify.getAttribute('aria-pressed') === 'true' ? 'Notify me no more' : 'Notify me', kind: 'setting', go: () => notify.click() });
@@ -82,7 +84,7 @@ function entries() {
     text: a.querySelector('.name')?.textContent ?? a.ariaLabel ?? a.textContent.trim(), kind: a.closest('.of-agents') ? 'agent' : '', go: () => location.assign(a.href),
   }));
   const messages = rows().map((r) => ({
-    text: r.querySelector('.what').textContent, kind: r.querySelector('.from').textContent, go: () => open(r.firstElementChild.href),
+    text: r.querySelector('.what').textContent, kind: r.querySelector('.from').textContent, go: () => open(linkOf(r).href),
   }));
   return [...ofCard(), ...links, ...messages, ...ofPage(), { text: 'Keys', kind: '?', go: showKeys }];
 }

@@ -1,0 +1,20 @@
+package web
+
+import "testing"
+
+// TestCommentsAreNotServed leaves out the comments of lines of their own, and nothing else.
+func TestCommentsAreNotServed(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]string{
+		"a(); // b\nc('//d');\n":       "a(); // b\nc('//d');\n",
+		"// a\n  // b\nc();\n":         "\n\nc();\n",
+		"/** a\n * b */\nc();\n":       "\n\nc();\n",
+		"/* a */ b { c: d }\n":         " b { c: d }\n",
+		"/*\n a\n// */ b();\nc();\n":   "\n\n b();\nc();\n",
+		"x = a /* b */;\n/* c */\nd()": "x = a /* b */;\n\nd()",
+	} {
+		if got := string(uncommented([]byte(code))); got != want {
+			t.Errorf("%q: %q and not %q", code, got, want)
+		}
+	}
+}
