@@ -11,7 +11,8 @@ import (
 
 // Claim has the agent be on a form for a time, or with 0 not any more. With takeOver it takes over the claim of another. It refuses with
 // CLAIMED what another is on. It returns the claim that stands then; nil for none. A claim at a home that cannot be reached is queued.
-func (a *Agent) Claim(ctx context.Context, ref capabilities.FormRef, long time.Duration, takeOver bool) (view.Claimed, error) {
+func (m Mail) Claim(ctx context.Context, ref capabilities.FormRef, long time.Duration, takeOver bool) (view.Claimed, error) {
+	a := m.agent
 	var until capabilities.Time
 	if long != 0 {
 		until = a.node.now().Add(long)
@@ -37,14 +38,14 @@ func (a *Agent) Claim(ctx context.Context, ref capabilities.FormRef, long time.D
 		case <-ctx.Done():
 		}
 	}
-	m, err := a.Message(ctx, capabilities.FormID(asked.form))
+	now, err := a.Message(ctx, capabilities.FormID(asked.form))
 	if err != nil {
 		return view.Claimed{}, err
 	}
-	if !queued && m.Claim == nil && until != 0 && m.Outcome == nil { // the home's word comes after its ack
-		m.Claim = &view.Claim{By: a.id, ByName: "SELF", Until: until}
+	if !queued && now.Claim == nil && until != 0 && now.Outcome == nil { // the home's word comes after its ack
+		now.Claim = &view.Claim{By: a.id, ByName: "SELF", Until: until}
 	}
-	return view.Claimed{Form: asked.form, Number: m.Number, Claim: m.Claim, Queued: queued}, nil
+	return view.Claimed{Form: asked.form, Number: now.Number, Claim: now.Claim, Queued: queued}, nil
 }
 
 // askedClaim is a claim that its form's home has decided on or, if that is on another node, that is on its way there.
@@ -64,7 +65,7 @@ type claimForm struct {
 func (m claimForm) handle(b *mailboxActor, reply replyTo[askedClaim]) {
 	var home capabilities.ID
 	c, err := recalled(b.old, func() (c mailbox.ClaimForm, err error) {
-		c, home, err = b.state.DraftClaim(m.form, m.until, m.takeOver, b.node.now())
+		c, home, err = mailbox.DraftClaim(b.state, m.form, m.until, m.takeOver, b.node.now())
 		return c, err
 	})
 	asked := askedClaim{form: c.Form, home: home, remote: home.Node != b.node.id}

@@ -29,7 +29,7 @@ func TestMembersOnTwoNodesClaimAForm(t *testing.T) {
 		awaitMessage(t, who, form)
 	}
 	ref := capabilities.FormID(form)
-	got, err := b.Host().Claim(t.Context(), ref, time.Hour, false)
+	got, err := b.Host().Mail().Claim(t.Context(), ref, time.Hour, false)
 	if err != nil || got.Queued || got.Claim == nil || got.Claim.ByName != "SELF" && got.Claim.By != b.Host().ID() {
 		t.Fatalf("the member elsewhere claims it as %+v (%v)", got, err)
 	}
@@ -46,10 +46,10 @@ func TestMembersOnTwoNodesClaimAForm(t *testing.T) {
 	if _, err := ann.Decline(t.Context(), ref, 0, ""); parley.CodeOf(err) != parley.Claimed {
 		t.Errorf("another member declines with %v", err)
 	}
-	if _, err := ann.Claim(t.Context(), ref, time.Hour, false); parley.CodeOf(err) != parley.Claimed {
+	if _, err := ann.Mail().Claim(t.Context(), ref, time.Hour, false); parley.CodeOf(err) != parley.Claimed {
 		t.Errorf("another member claims with %v", err)
 	}
-	got, err = ann.Claim(t.Context(), ref, time.Hour, true)
+	got, err = ann.Mail().Claim(t.Context(), ref, time.Hour, true)
 	if err != nil || got.Claim == nil || got.Claim.By != ann.ID() || got.Claim.Was == nil || got.Claim.Was.ID != b.Host().ID() {
 		t.Fatalf("another member takes it over as %+v (%v)", got, err)
 	}
@@ -60,7 +60,7 @@ func TestMembersOnTwoNodesClaimAForm(t *testing.T) {
 	if _, err := b.Host().Answer(t.Context(), ref, yes); parley.CodeOf(err) != parley.Claimed {
 		t.Errorf("who was on it answers with %v", err)
 	}
-	if got, err = ann.Claim(t.Context(), ref, 0, false); err != nil || got.Claim != nil {
+	if got, err = ann.Mail().Claim(t.Context(), ref, 0, false); err != nil || got.Claim != nil {
 		t.Errorf("it is released as %+v (%v)", got, err)
 	}
 	eventually.Holds(t, "nobody is on it", func() bool { return shownTo(t, b.Host(), form).Claim == nil })
@@ -68,7 +68,7 @@ func TestMembersOnTwoNodesClaimAForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitSameOutcome(t, form, view.StatusAnswered, a.Host(), ann, b.Host())
-	if _, err := ann.Claim(t.Context(), ref, time.Hour, false); parley.CodeOf(err) != parley.AlreadyAnswered {
+	if _, err := ann.Mail().Claim(t.Context(), ref, time.Hour, false); parley.CodeOf(err) != parley.AlreadyAnswered {
 		t.Errorf("a form that was answered is claimed with %v", err)
 	}
 }

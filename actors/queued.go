@@ -144,7 +144,7 @@ func (m queueUse) handle(b *mailboxActor) (mailbox.QueuedUse, error) {
 // wait. It is nil for any other name.
 func (rs Resources) describePromised(ctx context.Context, name string) *view.Holding {
 	h, err := query(ctx, rs.agent, func(s *mailbox.State, _ capabilities.Time) (*view.Holding, error) {
-		request, err := s.Promised(name)
+		request, err := mailbox.PromisedAt(s, name)
 		if err != nil {
 			return nil, err
 		}

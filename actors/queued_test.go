@@ -65,7 +65,8 @@ func TestMailToAnAnswerGoesOnWithIt(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	n := openNode(t, folder)
-	fae, worker := guest(t, n, "fae"), guest(t, n, "worker")
+	fae := guest(t, n, "fae")
+	guest(t, n, "worker")
 	asked := requestNamed(t, fae, "HOST", "helper")
 	first := send(t, fae, "helper", "first, from @me:@self")
 	form := ask(t, fae, parley.Form{To: "helper", Description: "which port?", Name: "port", Key: "port"})
@@ -84,7 +85,8 @@ func TestMailToAnAnswerGoesOnWithIt(t *testing.T) {
 	}
 	closeNode(t, n)
 	n = openNode(t, folder)
-	fae, worker = agentNamed(t, n, "fae"), agentNamed(t, n, "worker")
+	fae = agentNamed(t, n, "fae")
+	worker := agentNamed(t, n, "worker")
 	if got := textsOf(t, worker, fae.ID()); got != nil {
 		t.Fatalf("before the answer, the worker has %q", got)
 	}

@@ -328,7 +328,7 @@ func (f fold) formCancelled(e *events.FormCancelled) error {
 // settled applies the end of a form. At its home, the outcome is enqueued for every holder.
 func (f fold) settled(m *Message, at capabilities.Time) {
 	f.Mail.settle(m, f.Version)
-	m.Form.dropClaims()
+	dropClaims(m.Form)
 	f.unqueue(m)
 	f.Grants.Answers.End(m.Form.ID)
 	defer f.retire(m)

@@ -379,7 +379,7 @@ func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 		e.Call.Decider = s.Profile.Host
 	}
 	if request != nil {
-		queued, err := s.enqueue(e.ID, request, a.To, sizeOfForm(e), now)
+		queued, err := queueBehind(s, e.ID, request, a.To, sizeOfForm(e), now)
 		return []events.Event{queued, e}, err
 	}
 	return []events.Event{e}, nil
@@ -391,7 +391,7 @@ func (a RequestForm) promised(s *State, err error) (*Message, error) {
 	if err == nil || a.Kind == events.Approval { // a call is asked of whom the agent knows
 		return nil, err
 	}
-	request, err := s.promised(a.To, err)
+	request, err := promisedAt(s, a.To, err)
 	if err == nil && len(a.Remind)+len(a.Escalate) > 0 {
 		err = parley.Refuse(parley.InvalidArgument, "nobody is reminded of a form, nor is it escalated, while it waits for the answer of form %d", request.Number)
 	}

@@ -177,7 +177,7 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 		return nil, err
 	}
 	if request != nil {
-		queued, err := s.enqueue(id, request, path, sizeOfMessage(e), now)
+		queued, err := queueBehind(s, id, request, path, sizeOfMessage(e), now)
 		return []events.Event{queued, e}, err
 	}
 	if len(to) > 1 {
@@ -197,12 +197,12 @@ func (c PostMessage) promised(s *State, err error) (*Message, string, error) {
 		if unknown != nil || !m.IsQueued() {
 			return nil, "", err
 		}
-		return s.Mail.request(m.Behind.Request), m.Behind.Path, nil
+		return requestOf(&s.Mail, m.Behind.Request), m.Behind.Path, nil
 	case err == nil:
 		return nil, "", nil
 	}
 	for _, name := range c.named() {
-		request, unknown := s.promised(name, err)
+		request, unknown := promisedAt(s, name, err)
 		switch {
 		case unknown != nil:
 		case len(c.named()) > 1:

@@ -46,7 +46,7 @@ func (f *Form) Claim(now capabilities.Time) *events.FormClaimed {
 }
 
 // isForOne reports whether the form is one to a group of which one member answers.
-func (f *Form) isForOne() bool {
+func isForOne(f *Form) bool {
 	if vote.Needs(f.Route) > 1 || f.Kind == events.Approval {
 		return false
 	}
@@ -57,22 +57,22 @@ func (f *Form) isForOne() bool {
 // checkClaim refuses with CLAIMED an answer to a form that another member of the group is on.
 func (f *Form) checkClaim(by capabilities.ID, now capabilities.Time) error {
 	c := f.Claim(now)
-	if c == nil || c.By == by || !f.isForOne() || len(f.Holders) > 0 && !f.mayAnswer(c.By) { // only the home has holders
+	if c == nil || c.By == by || !isForOne(f) || len(f.Holders) > 0 && !f.mayAnswer(c.By) { // only the home has holders
 		return nil
 	}
 	return claimed("another agent", "NUMBER", c)
 }
 
 // checkClaimed is checkClaim for the agent's own copy, in its own words.
-func (s *State) checkClaimed(m *Message, now capabilities.Time) error {
+func checkClaimed(s *State, m *Message, now capabilities.Time) error {
 	if err := m.Form.checkClaim(s.ID, now); err == nil {
 		return nil
 	}
-	return s.claimedBy(m, m.Form.Claim(now))
+	return claimedBy(s, m, m.Form.Claim(now))
 }
 
 // claimedBy returns the error of a form that another is on, with the agent's own name and number.
-func (s *State) claimedBy(m *Message, c *events.FormClaimed) error {
+func claimedBy(s *State, m *Message, c *events.FormClaimed) error {
 	who, err := s.Names.describe(c.By)
 	if err != nil {
 		return err
@@ -93,13 +93,13 @@ type ClaimForm struct {
 type RemoteClaimForm struct{ ClaimForm }
 
 // DraftClaim returns the command that claims a form, or without until ends the claim, and the form's home.
-func (s *State) DraftClaim(ref capabilities.FormRef, until capabilities.Time, takeOver bool, now capabilities.Time) (ClaimForm, capabilities.ID, error) {
+func DraftClaim(s *State, ref capabilities.FormRef, until capabilities.Time, takeOver bool, now capabilities.Time) (ClaimForm, capabilities.ID, error) {
 	m, err := s.answerable(ref)
 	if err != nil {
 		return ClaimForm{}, capabilities.ID{}, err
 	}
 	if c := m.Form.Claim(now); c != nil && c.By != s.ID && !takeOver {
-		return ClaimForm{}, capabilities.ID{}, s.claimedBy(m, c)
+		return ClaimForm{}, capabilities.ID{}, claimedBy(s, m, c)
 	}
 	return ClaimForm{Form: m.Form.ID, By: s.ID, Until: until, TakeOver: takeOver}, m.Form.From, nil
 }
@@ -269,7 +269,7 @@ func claimQueued(f fold, e *events.ClaimQueued) error {
 }
 
 // dropClaims forgets the claims of a form that has ended. One that nothing else has become of is as if there had been none.
-func (f *Form) dropClaims() {
+func dropClaims(f *Form) {
 	p := f.passed.part
 	if p == nil {
 		return
@@ -280,7 +280,7 @@ func (f *Form) dropClaims() {
 }
 
 // endClaim ends the claim of an agent that has answered, as a vote.
-func (f *Form) endClaim(by capabilities.ID) {
+func endClaim(f *Form, by capabilities.ID) {
 	if c := f.passed.get().Claims.Last; c != nil && c.By == by {
 		f.passed.edit().Claims.Last = nil
 	}

@@ -51,7 +51,7 @@ func TestOneOfAGroupIsOnAForm(t *testing.T) {
 			if rapid.IntRange(0, 3).Draw(t, "release") == 0 {
 				until = 0
 			}
-			c, home, err := v.States[who].DraftClaim(capabilities.FormID(form), until, rapid.Bool().Draw(t, "take over"), v.Now)
+			c, home, err := mailbox.DraftClaim(v.States[who], capabilities.FormID(form), until, rapid.Bool().Draw(t, "take over"), v.Now)
 			switch {
 			case who == "fae@A":
 				if parley.CodeOf(err) != parley.NoSuchMessage {

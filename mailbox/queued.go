@@ -78,8 +78,8 @@ func (l *Mail) FindQueuedUse(use capabilities.ID, key string) *QueuedUse {
 	return nil
 }
 
-// request returns a request that something is queued behind.
-func (l *Mail) request(id capabilities.ID) *Message {
+// requestOf returns a request that something is queued behind.
+func requestOf(l *Mail, id capabilities.ID) *Message {
 	n, ok := l.Index.entries.FindOpen(id)
 	if !ok {
 		return nil
@@ -90,7 +90,7 @@ func (l *Mail) request(id capabilities.ID) *Message {
 // NextQueued returns the oldest message or form that can go on, because its request has ended, and whether there is one.
 func (l *Mail) NextQueued() (number uint64, ok bool) {
 	for request, numbers := range l.queue.behind {
-		if m := l.request(request); (m == nil || !m.Form.IsOpen()) && (!ok || numbers[0] < number) {
+		if m := requestOf(l, request); (m == nil || !m.Form.IsOpen()) && (!ok || numbers[0] < number) {
 			number, ok = numbers[0], true
 		}
 	}
@@ -105,17 +105,17 @@ func (l *Mail) DueUses() (due []QueuedUse) {
 			continue
 		}
 		seen = append(seen, u.Request)
-		if m := l.request(u.Request); m == nil || !m.Form.IsOpen() {
+		if m := requestOf(l, u.Request); m == nil || !m.Form.IsOpen() {
 			due = append(due, u)
 		}
 	}
 	return due
 }
 
-// due returns how much of the queue can go on.
-func (l *Mail) dueQueued() (n int) {
+// dueQueued returns how much of the queue can go on.
+func dueQueued(l *Mail) (n int) {
 	for request, numbers := range l.queue.behind {
-		if m := l.request(request); m == nil || !m.Form.IsOpen() {
+		if m := requestOf(l, request); m == nil || !m.Form.IsOpen() {
 			n += len(numbers)
 		}
 	}
@@ -127,12 +127,14 @@ func (q *MailQueue) isBehind(request capabilities.ID) bool {
 	return len(q.behind[request]) > 0 || slices.ContainsFunc(q.uses, func(u QueuedUse) bool { return u.Request == request && u.Ended == nil })
 }
 
-// Promised returns the open request for whose answer a path stands. It refuses with UNKNOWN_NAME any other.
-func (s *State) Promised(path string) (*Message, error) { return s.promised(path, unknownName(path)) }
+// PromisedAt returns the open request for whose answer a path stands. It refuses with UNKNOWN_NAME any other.
+func PromisedAt(s *State, path string) (*Message, error) {
+	return promisedAt(s, path, unknownName(path))
+}
 
-// promised returns the open request for whose answer a path stands, if the error is that nothing else has its name. Otherwise it returns
+// promisedAt returns the open request for whose answer a path stands, if the error is that nothing else has its name. Otherwise it returns
 // the error.
-func (s *State) promised(path string, err error) (*Message, error) {
+func promisedAt(s *State, path string, err error) (*Message, error) {
 	if code := parley.CodeOf(err); code != parley.UnknownRecipient && code != parley.UnknownName {
 		return nil, err
 	}
@@ -147,9 +149,9 @@ func (s *State) promised(path string, err error) (*Message, error) {
 	return s.Mail.live[n], nil
 }
 
-// enqueue returns the event before that of a message, form or use of some bytes that waits for the answer of a request. It refuses with
+// queueBehind returns the event before that of a message, form or use of some bytes that waits for the answer of a request. It refuses with
 // TOO_LARGE more than the queue takes.
-func (s *State) enqueue(id capabilities.ID, request *Message, path string, size int64, now capabilities.Time) (*events.MailQueued, error) {
+func queueBehind(s *State, id capabilities.ID, request *Message, path string, size int64, now capabilities.Time) (*events.MailQueued, error) {
 	type amount struct {
 		n     int
 		bytes int64
@@ -184,9 +186,9 @@ func sizeOfUse(e *events.UseQueued) int64 {
 
 // answerAt returns what a request was answered with, at a path that begins with its name. It refuses with CANCELLED a request that ended
 // otherwise, and with UNKNOWN_RECIPIENT a path that leads nowhere.
-func (l *Mail) answerAt(request capabilities.ID, path string) (capabilities.Value, error) {
+func answerAt(l *Mail, request capabilities.ID, path string) (capabilities.Value, error) {
 	gone := func(format string, args ...any) error { return parley.Refuse(parley.Cancelled, format, args...) }
-	m := l.request(request)
+	m := requestOf(l, request)
 	if m == nil {
 		return capabilities.Value{}, gone("the request whose answer it was for is not here")
 	}
@@ -223,7 +225,7 @@ func (c SendQueued) decide(s *State, now capabilities.Time, ids IDs) ([]events.E
 	if m == nil || !m.IsQueued() {
 		return nil, nil
 	}
-	if request := s.Mail.request(m.Behind.Request); request != nil && request.Form.IsOpen() {
+	if request := requestOf(&s.Mail, m.Behind.Request); request != nil && request.Form.IsOpen() {
 		return nil, nil
 	}
 	sent, grants, err := c.sent(s, m, now, ids)
@@ -240,7 +242,7 @@ func (c SendQueued) sent(s *State, m *Message, now capabilities.Time, ids IDs) (
 	if err := s.Profile.checkActive(); err != nil {
 		return nil, nil, err
 	}
-	v, err := s.Mail.answerAt(m.Behind.Request, m.Behind.Path)
+	v, err := answerAt(&s.Mail, m.Behind.Request, m.Behind.Path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -296,7 +298,7 @@ func (c QueueUse) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 		}
 		return nil, nil
 	}
-	request, err := s.promised(c.Name, unknownName(c.Name))
+	request, err := promisedAt(s, c.Name, unknownName(c.Name))
 	if err != nil {
 		return nil, err
 	}
@@ -311,7 +313,7 @@ func (c QueueUse) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 	if n := sizeOfUse(e); n > maxMessage {
 		return nil, parley.Refuse(parley.TooLarge, "a use of %d bytes is over the limit of %d", n, maxMessage)
 	}
-	_, err = s.enqueue(c.Use, request, c.Name, sizeOfUse(e), now)
+	_, err = queueBehind(s, c.Use, request, c.Name, sizeOfUse(e), now)
 	return []events.Event{e}, err
 }
 
@@ -320,7 +322,7 @@ func (n Namespace) UseOf(u QueuedUse, now capabilities.Time) (capabilities.Ref, 
 	if err := n.s.Profile.checkActive(); err != nil {
 		return capabilities.Ref{}, err
 	}
-	v, err := n.s.Mail.answerAt(u.Request, u.Path)
+	v, err := answerAt(&n.s.Mail, u.Request, u.Path)
 	if err != nil {
 		return capabilities.Ref{}, err
 	}
@@ -370,7 +372,7 @@ func (c CancelQueued) decide(s *State, now capabilities.Time, _ IDs) ([]events.E
 		why += ": " + c.Reason
 	}
 	if u := s.Mail.FindQueuedUse(c.Message.ID(), ""); !c.Message.ID().IsZero() && u != nil {
-		request := s.Mail.request(u.Request)
+		request := requestOf(&s.Mail, u.Request)
 		if u.Ended != nil || request == nil || !request.Form.IsOpen() {
 			return nil, parley.Refuse(parley.NoSuchMessage, "the use is not queued any more").WithHint("parley use NAME lists the last uses")
 		}
@@ -423,7 +425,7 @@ func (f fold) unqueue(m *Message) {
 }
 
 func (f fold) letGo(request capabilities.ID) {
-	if m := f.Mail.request(request); m != nil {
+	if m := requestOf(&f.Mail, request); m != nil {
 		f.retire(m)
 	}
 }
@@ -439,7 +441,7 @@ func (f fold) queued(id capabilities.ID) (*Message, error) {
 
 // enterQueued notes that a new message waits for the answer of a request.
 func (f fold) enterQueued(m *Message) error {
-	if request := f.Mail.request(m.Behind.Request); request == nil || request.Form == nil || !request.Form.IsOpen() || m.To() != request.Form.Promise {
+	if request := requestOf(&f.Mail, m.Behind.Request); request == nil || request.Form == nil || !request.Form.IsOpen() || m.To() != request.Form.Promise {
 		return nonsenseQueued(m.ID())
 	}
 	f.Mail.Index.entries.Note(m.Number, f.Version-1)
@@ -523,7 +525,7 @@ func queuedEnded(f fold, e *events.QueuedEnded) error {
 }
 
 func useQueued(f fold, e *events.UseQueued) error {
-	if request := f.Mail.request(e.Request); request == nil || request.Form == nil || !request.Form.IsOpen() {
+	if request := requestOf(&f.Mail, e.Request); request == nil || request.Form == nil || !request.Form.IsOpen() {
 		return nonsenseQueued(e.Use)
 	}
 	f.Mail.queue.uses = append(f.Mail.queue.uses, QueuedUse{UseQueued: e})

@@ -67,7 +67,7 @@ func (s *State) Summary() events.Summary {
 		}
 	}
 	return events.Summary{
-		Open: uint32(s.Mail.asks.numbers.Len()), Waiting: uint32(s.Mail.Unanswered()), Outbox: uint32(len(s.Outbox.items) + s.Runs.pending() + s.Mail.dueQueued()),
+		Open: uint32(s.Mail.asks.numbers.Len()), Waiting: uint32(s.Mail.Unanswered()), Outbox: uint32(len(s.Outbox.items) + s.Runs.pending() + dueQueued(&s.Mail)),
 		Deadline: deadline,
 	}
 }

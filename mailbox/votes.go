@@ -219,7 +219,7 @@ func (f fold) voteCast(e *events.VoteCast) error {
 		f.Grants.Answers.Count(e.Form)
 	}
 	m.Form.votes.edit().Cast(*e)
-	m.Form.endClaim(e.By)
+	endClaim(m.Form, e.By)
 	if m.Form.From == f.ID || e.By != f.ID {
 		return nil
 	}

@@ -204,7 +204,7 @@ func claimForm(ctx context.Context, a *actors.Agent, r api.ClaimFormRequest) (vi
 	if r.Release {
 		long = 0
 	}
-	return a.Claim(ctx, ref, long, r.TakeOver)
+	return a.Mail().Claim(ctx, ref, long, r.TakeOver)
 }
 
 func setAway(ctx context.Context, a *actors.Agent, r api.SetAwayRequest) (view.StandIns, error) {

@@ -10,7 +10,7 @@ import (
 )
 
 // The names in INTERFACE's sections on mail and agents, and the others that the command line needs.
-const promised = `make_agent form request await respond_form decline_form cancel_form amend_form forward_form withdraw_vote grant_answer answer_with set_away set_member list_stand_ins set_attention get_attention resolve reject send reply schedule list_schedules end_schedule
+const promised = `make_agent form request await respond_form decline_form cancel_form amend_form forward_form withdraw_vote claim_form grant_answer answer_with set_away set_member list_stand_ins set_attention get_attention resolve reject send reply schedule list_schedules end_schedule
 lease await_lease renew_lease release_lease list_leases set_team end_team list_teams make_topic end_topic list_topics subscribe post list_posts
 proof try_rules propose_rules
 acknowledge adopt dismiss snooze restore_message move_messages mark_read count_messages save_draft fetch_draft store_file fetch_file list_messages search follow_messages read_mail get_message list_names lookup locate store_name rename_name remove_name copy_name

@@ -230,6 +230,18 @@ export class Client {
      */
     restore(message: Which, ending?: Ending): Promise<void>;
     /**
+     * Is on a form that others may answer too, for a time: they see it. CLAIMED refuses what another is on, unless it is taken over.
+     *
+     * @param {Which} form
+     * @param {{ forMs?: number, takeOver?: boolean, release?: boolean }} [how] release ends the claim
+     * @param {Ending} [ending]
+     */
+    claim(form: Which, how?: {
+        forMs?: number;
+        takeOver?: boolean;
+        release?: boolean;
+    }, ending?: Ending): Promise<import("./operations.js").Claimed>;
+    /**
      * Takes back the agent's vote on an open form that needs several. The withdrawal is queued if the form's home cannot be
      * reached; the vote counts until that has it.
      *
