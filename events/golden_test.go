@@ -344,7 +344,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "8cf41e9e33fd43c648439e8bf1f2b202af188654b200edc2d515432b5d66570b"
+const goldenEnd = "0890c467100528a76f5b7c557581749e025181a83e2e77a3fc301559bcf7a4b3"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {

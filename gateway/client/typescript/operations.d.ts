@@ -1325,6 +1325,7 @@ export interface Envelope {
   /** An ID: {ULID}@{node}. */
   from: string;
   fromName?: string;
+  fromSaid?: string;
   held?: boolean;
   interrupted?: boolean;
   late?: Array<Recipient>;

@@ -1467,6 +1467,7 @@ class Envelope(_Envelope, total=False):
     forwarder: str  # An ID: {ULID}@{node}.
     forwarderName: str
     fromName: str
+    fromSaid: str
     held: bool
     interrupted: bool
     late: List[Recipient]
