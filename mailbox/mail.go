@@ -314,7 +314,7 @@ func (l *Mail) dismiss(n, version uint64) {
 	l.Index.recent.Add(version, n)
 	if m, err := l.at(n); err == nil {
 		m.Dismissed, m.Changed = true, version
-		l.dropOrigin(m)
+		dropOrigin(l, m)
 	}
 }
 
@@ -334,7 +334,7 @@ func (l *Mail) settle(m *Message, version uint64) {
 		l.drafts--
 	}
 	l.touch(m, version)
-	l.dropOrigin(m)
+	dropOrigin(l, m)
 	if l.Received(m) {
 		l.waiting.Remove(m.Number)
 		endOffersOf(l, m.Number)
@@ -364,7 +364,7 @@ func (l *Mail) indexForm(m *Message) {
 func (m *Message) isOver() bool { return m.Form != nil && m.Dismissed && !m.Form.IsOpen() }
 
 // dropOrigin removes a form that is settled and dismissed from the index of origins.
-func (l *Mail) dropOrigin(m *Message) {
+func dropOrigin(l *Mail, m *Message) {
 	if !m.isOver() {
 		return
 	}

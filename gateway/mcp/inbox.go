@@ -236,7 +236,9 @@ func entryOf(m *view.Message) entry {
 		Number: m.Number, Type: m.Type, Handle: m.MessageID, From: partyOf(m.From, m.FromName), Sent: m.Sent, Date: m.Date, ReplyTo: m.ReplyNumber,
 		Title: sanitize.Line(m.Title), Text: sanitize.Lines(m.Text + m.Description), Header: m.Header, Carries: m.Edges, AnswerNeeded: m.AnswerNeeded,
 	}
-	e.From.Said = sanitize.Line(parley.Shown(m.FromSaid, parley.MaxCalled))
+	if e.From != nil {
+		e.From.Said = sanitize.Line(parley.Shown(m.FromSaid, parley.MaxCalled))
+	}
 	e.Subject, e.State, e.Overdue = sanitize.Line(m.Subject), m.State, m.Overdue
 	e.Files = slices.Clone(m.Files)
 	for i := range e.Files {
