@@ -631,6 +631,7 @@ func (v *viewer) member(e *events.MemberReported) view.Member {
 }
 
 func (v *viewer) message(e *view.Message, p *events.MessagePosted) {
+	v.said(e, p.Sender)
 	e.Header = p.Header
 	e.Recipients, e.Late = v.recipients(p.Recipients), v.recipients(p.Late)
 	if p.Escalate != nil {
@@ -651,6 +652,13 @@ func (v *viewer) message(e *view.Message, p *events.MessagePosted) {
 	}
 }
 
+// said sets what the sender of a message calls itself, where the viewer has no name for it.
+func (v *viewer) said(e *view.Message, itself string) {
+	if e.FromName == "" && capabilities.Special(itself) == "" {
+		e.FromSaid = itself
+	}
+}
+
 func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 	e.Title, e.Description, e.Fields, e.Permission = f.Title, f.Description, f.Fields, f.Permission()
 	if e.Permission != nil {
@@ -659,9 +667,7 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 			e.FromName = u.Name
 		}
 	}
-	if e.FromName == "" && capabilities.Special(f.Asker) == "" {
-		e.FromSaid = f.Asker
-	}
+	v.said(e, f.Asker)
 	e.PromiseID, e.ResolverID = f.Promise, f.Resolver
 	e.Deadline, e.NoForward, e.Origin = f.Deadline, f.NoForward, f.AskedIn()
 	e.Held = f.IsOpen() && e.Origin != nil && e.Origin.Dialect == events.Held

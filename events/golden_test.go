@@ -163,7 +163,7 @@ func samples() map[string]Event {
 				{Agent: testID(5), Name: "bob", Via: testID(6), Facet: goldenGrant(1).Facet}, {Agent: testID(7), Name: "ops", Values: []capabilities.Value{goldenRef(80)}},
 			},
 			Original: testID(10), Passed: []capabilities.ID{testID(11), testID(4)},
-			Escalate: &Recipient{Agent: testID(12), Name: "lead", Via: testID(13)}, Late: []Recipient{{Agent: testID(14), Name: "eve"}},
+			Escalate: &Recipient{Agent: testID(12), Name: "lead", Via: testID(13)}, Late: []Recipient{{Agent: testID(14), Name: "eve"}}, Sender: "Claude Code · shop",
 		},
 		"MessageRepeated.v1":  &MessageRepeated{Message: testID(9), By: testID(4)},
 		"MemberReported.v1":   &MemberReported{Message: testID(9), By: testID(4), Member: testID(5), Name: "bob", State: Shown, How: "the transcript of s1", Date: goldenAt, All: Offered},
@@ -344,7 +344,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "0890c467100528a76f5b7c557581749e025181a83e2e77a3fc301559bcf7a4b3"
+const goldenEnd = "8ae9b77aa4d109b53b40adbeb0b89839765ce2f0d6f28a4ebcd2d6492d9923a2"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {

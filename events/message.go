@@ -28,6 +28,8 @@ type MessagePosted struct {
 
 	Escalate *Recipient  `json:"escalate,omitempty"` // in the sender's mailbox: who gets the message if it is not acknowledged by AckBy
 	Late     []Recipient `json:"late,omitempty"`     // of a message that was escalated: who has not acknowledged it in time
+
+	Sender string `json:"sender,omitempty"` // what From calls itself, as the Asker of a form
 }
 
 // Recipient is one of several recipients of a message. Only the sender's mailbox has Via, Facet and Values.
@@ -78,7 +80,7 @@ type Span struct {
 }
 
 func appendPosted(b []byte, e *MessagePosted) []byte {
-	b = pack.AppendUint(pack.AppendArray(b, 21), e.Number)
+	b = pack.AppendUint(pack.AppendArray(b, 22), e.Number)
 	b = appendIDs(b, &e.Message, &e.From, &e.To, &e.Via)
 	b = e.appendTo(appendFacet(b, e.Facet))
 	b = appendList(b, e.Text, appendSpan)
@@ -91,7 +93,7 @@ func appendPosted(b []byte, e *MessagePosted) []byte {
 	} else {
 		b = appendRecipient(b, e.Escalate)
 	}
-	return appendList(b, e.Late, appendRecipient)
+	return pack.AppendString(appendList(b, e.Late, appendRecipient), e.Sender)
 }
 
 func appendRecipient(b []byte, r *Recipient) []byte {

@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -100,6 +101,9 @@ type Profile struct {
 	Created  capabilities.Time
 	Updated  capabilities.Time
 }
+
+// called returns what the agent calls itself, for others: its title, or else the name that its maker gave it.
+func (p *Profile) called() string { return parley.Shown(cmp.Or(p.Title, p.Name), parley.MaxCalled) }
 
 // ManagedBy reports whether an agent is this one's host or maker.
 func (p *Profile) ManagedBy(by capabilities.ID) bool { return by == p.Host || by == p.By }

@@ -287,7 +287,7 @@ func checkMessage(s *State, e *events.MessagePosted) (known bool, err error) {
 	if e.To != s.ID {
 		return false, parley.Refuse(parley.NotPermitted, "the message was not sent to this agent")
 	}
-	return false, cmp.Or(checkHeader(e.Header), checkSpans(e.Text), checkRecipients(e), checkPassed(e))
+	return false, cmp.Or(checkText("what the sender calls itself", e.Sender, maxTitle), checkHeader(e.Header), checkSpans(e.Text), checkRecipients(e), checkPassed(e))
 }
 
 // enterMessage returns the event of a copy, if its sender has room for it here. A group passes it on.

@@ -45,7 +45,7 @@ func (s *State) escalate(m *Message, number uint64, now capabilities.Time, ids I
 	header.AckBy = 0
 	e := &events.MessagePosted{
 		Number: number, Message: ids(), From: s.ID, To: ref.Target, Via: ref.Grant, Facet: ref.Facet, Header: header,
-		Text: []events.Span{{Words: ShowText(p.Text)}}, Thread: m.Thread(), Date: now,
+		Text: []events.Span{{Words: ShowText(p.Text)}}, Thread: m.Thread(), Date: now, Sender: s.Profile.called(),
 	}
 	for _, to := range m.Recipients() {
 		if slices.ContainsFunc(m.Receipts, func(r Receipt) bool { return r.By == to && r.acknowledges() }) {

@@ -1,7 +1,6 @@
 package mailbox
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -372,7 +371,7 @@ func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 		From: s.ID, To: to.Target, Via: to.Grant, Facet: events.Narrowed(to.Facet), Kind: a.Kind,
 		Title: titleOf(a.Kind, a.Title), Description: a.Description, Fields: schema.Fields(),
 		Deadline: a.Deadline, NoForward: a.NoForward, Date: now, Key: a.Key, Result: a.Name, Origin: a.Origin, Route: route,
-		Asker: parley.Shown(cmp.Or(s.Profile.Title, s.Profile.Name), parley.MaxCalled),
+		Asker: s.Profile.called(),
 	}
 	if a.Kind == events.Approval {
 		e.Call = a.call

@@ -97,7 +97,7 @@ func passMessage(s *State, e *events.MessagePosted, now capabilities.Time, ids I
 		number++
 		passed := &events.MessagePosted{
 			Number: number, Message: passedID(original, id, s.ID.Node), From: s.ID, To: ref.Target, Via: ref.Grant, Facet: ref.Facet, Header: header,
-			Text: []events.Span{{Words: ShowText(e.Text)}}, Thread: thread, Author: author, Date: now,
+			Text: []events.Span{{Words: ShowText(e.Text)}}, Thread: thread, Author: author, Date: now, Sender: s.Profile.called(),
 			Recipients: e.Recipients, Original: original, Passed: append(slices.Clone(e.Passed), s.ID),
 		}
 		if id == back {

@@ -167,7 +167,7 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	id := ids()
 	e := &events.MessagePosted{
 		Number: s.Mail.Index.Len(), Message: id, From: s.ID, To: to[0].Target, Via: to[0].Grant, Facet: to[0].Facet,
-		Header: c.Header, ReplyTo: replyTo, Thread: thread, Date: now, Key: c.Key,
+		Header: c.Header, ReplyTo: replyTo, Thread: thread, Date: now, Key: c.Key, Sender: s.Profile.called(),
 	}
 	if e.Escalate, err = c.escalation(s, to, now); err != nil {
 		return nil, err

@@ -290,7 +290,7 @@ func (c PostDigests) decide(s *State, now capabilities.Time, ids IDs) (evs []eve
 		}
 		m := &events.MessagePosted{
 			Number: number, Message: ids(), From: s.ID, To: one.Agent, Header: events.Header{Subject: subject, Priority: events.Low},
-			Text: []events.Span{{Words: text}}, Date: now,
+			Text: []events.Span{{Words: text}}, Date: now, Sender: s.Profile.called(),
 		}
 		number++
 		evs = append(evs, m, &events.DigestPosted{Agent: one.Agent, Through: s.Topic.Posted, Message: m.Message})

@@ -20,7 +20,7 @@ type Message struct {
 	MessageID    capabilities.ID   `json:"messageId"`
 	From         capabilities.ID   `json:"from"`
 	FromName     string            `json:"fromName,omitempty"`
-	FromSaid     string            `json:"fromSaid,omitempty"` // of a form without FromName: what its asker calls itself, which may be any words
+	FromSaid     string            `json:"fromSaid,omitempty"` // without FromName: what the sender calls itself, which may be any words
 	To           capabilities.ID   `json:"to"`
 	ToName       string            `json:"toName,omitempty"`
 	Sent         bool              `json:"sent"`     // the agent itself sent it

@@ -7,10 +7,10 @@ import (
 	"parley/cmd/parley/modeltest"
 )
 
-// TestCallMadeAgainJoinsItsThread asks back about a call of Claude Code, which is held: it is denied with the question. The model reads that as
+// TestClaudeCodesCallMadeAgainJoinsItsThread asks back about a call of Claude Code, which is held: it is denied with the question. The model reads that as
 // mail, replies by Parley's tool, and makes the call again with another input. The new approval is in the thread, and what was asked
 // and replied stands above its call.
-func TestCallMadeAgainJoinsItsThread(t *testing.T) {
+func TestClaudeCodesCallMadeAgainJoinsItsThread(t *testing.T) {
 	t.Parallel()
 	const prompt = "Make a file"
 	for _, variable := range []string{newestClaude, olderClaude} {

@@ -141,7 +141,7 @@ func (c card) With() []party {
 	}
 	for _, post := range c.Posts() {
 		if post.Received {
-			add(partyOf(post.From, post.FromName))
+			add(senderOf(&post.Message))
 		} else {
 			add(partyOf(post.To, post.ToName))
 		}

@@ -14,7 +14,7 @@ import (
 // none where nothing was said.
 func Discussion(e *view.Message, found view.Found, err error) (lines []Line) {
 	for _, m := range found.Discussion(e) {
-		by := fmt.Sprintf("%s (#%d): ", Party(m.FromName, m.From), m.Number)
+		by := fmt.Sprintf("%s (#%d): ", Sender(&m), m.Number)
 		if m.Sent && !m.Received {
 			by = fmt.Sprintf("%s (#%d): ", people.You, m.Number)
 		}
