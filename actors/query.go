@@ -408,13 +408,14 @@ type viewer struct {
 	waiting map[*mailbox.Message]bool // what has not arrived, once it was asked for
 	absent  error                     // of a name that is not in memory
 	now     capabilities.Time
+	sees    bool // it is of the node's host, which looks up each agent of the node by its ID
 
 	works func(capabilities.ID) bool         // whether an agent's program is in a turn
 	reads func(capabilities.ID) *view.Absent // why nobody reads an agent's mail; nil if somebody may
 }
 
 func newViewer(s *mailbox.State, n *Node) *viewer {
-	return &viewer{state: s, secrets: n.secrets, now: n.now(), works: n.works, reads: n.reads}
+	return &viewer{state: s, secrets: n.secrets, now: n.now(), sees: s.ID == n.host, works: n.works, reads: n.reads}
 }
 
 func (b *mailboxActor) viewer() *viewer { return newViewer(b.state, b.node) }
@@ -652,8 +653,11 @@ func (v *viewer) message(e *view.Message, p *events.MessagePosted) {
 	}
 }
 
-// said sets what the sender of a message calls itself, where the viewer has no name for it.
+// said sets what the sender of a message calls itself, where the viewer has no name for it and cannot look it up.
 func (v *viewer) said(e *view.Message, itself string) {
+	if v.sees && e.From.Node == v.state.ID.Node {
+		return
+	}
 	if e.FromName == "" && capabilities.Special(itself) == "" {
 		e.FromSaid = itself
 	}
