@@ -82,7 +82,7 @@ function wordsFor(refused) {
 
 const said = {
   together: 'Decided', answer: 'Answered', decline: 'Declined', cancel: 'Cancelled', withdraw: 'Vote withdrawn', amend: 'Changed', forward: 'Forwarded', adopt: 'Kept', reply: 'Sent', asked: 'Asked', rule: 'The rule is made', dismiss: 'Done',
-  wake: 'Brought back', restore: 'Not done',
+  wake: 'Brought back', restore: 'Not done', claim: 'You are on it', release: 'You are not on it any more', 'take-over': 'Taken over: you are on it',
 };
 
 /** Returns the element with the inputs of a part of the bar: those of an edit are above it. */
