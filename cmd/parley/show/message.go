@@ -126,6 +126,9 @@ func Passed(e view.Message, s terminal.Screen) (lines []Line) {
 	if words := claimed(e, s); words != "" {
 		lines = append(lines, Line{Note, words})
 	}
+	if words := strings.TrimPrefix(reviewed(e, s), ", "); words != "" {
+		lines = append(lines, Line{Note, words})
+	}
 	return lines
 }
 

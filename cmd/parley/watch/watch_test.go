@@ -160,6 +160,18 @@ func TestBackspaceTakesWholeCharacter(t *testing.T) {
 	}
 }
 
+// TestOpinionIsShownBesideItsCall shows a call that its reviewer has left to the host.
+func TestOpinionIsShownBesideItsCall(t *testing.T) {
+	e := approval(0, "make")
+	e.Review = &view.Review{By: capabilities.ID{ULID: [16]byte{9}}, ByName: "bob", How: events.ReviewHandedOn, Note: "never run it"}
+	m := newModel()
+	m.Update(arrived{e})
+	m.rest()
+	if s := screenOf(m); !strings.Contains(s, `reviewer "bob" leaves it to you: "never run it" (its opinion)`) {
+		t.Errorf("the screen:\n%s", s)
+	}
+}
+
 // TestOnePersonHasOneVote decides on a call, and answers a form, on which the person has voted as another agent. No key votes again, also not
 // together with a call that waits for a vote.
 func TestOnePersonHasOneVote(t *testing.T) {
