@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
@@ -322,6 +323,51 @@ func TestQuestionReachesWhoAsks(t *testing.T) {
 	plain := h.approve("shell", `{"command":"git pull"}`)
 	if status, _, body := h.postForm("/forms/"+plain.Form.String(), url.Values{"do": {"asked"}, "question": {"which branch?"}}); status != http.StatusSeeOther || asked(plain.Form) != "which branch?" {
 		t.Errorf("%d %s", status, body)
+	}
+	b.checkNoFaults()
+}
+
+// TestFormStaysOpenBehindItsQuestion asks back about a form while others wait. The form stays open, with what was typed into it.
+func TestFormStaysOpenBehindItsQuestion(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	form := h.ask(parley.Form{To: "HOST", Description: "Which port?", Fields: parley.Fields{{Name: "port", Type: events.Text}}}).Form
+	h.approve("shell", `{"command":"git push"}`)
+	b := h.openBrowser()
+	b.open("/forms/" + form.String() + "?in=questions")
+	b.live()
+	card := fmt.Sprintf("#alone > li.message[data-id=%q]", form)
+	b.fill(card+" [name=f0]", "80")
+	b.click(card + " .asks summary")
+	b.fill(card+" .asks textarea", "of which server?")
+	b.click(card + " [data-asks]")
+	b.reads(".toast", "Asked")
+	b.reads(card+"[data-waits] .posts", "of which server?")
+	b.until(fmt.Sprintf(`document.querySelector(%q).value === "80" && !document.querySelector(%q) && !document.querySelector(%q).value`, card+" [name=f0]", card+" .asks[open]", card+" .asks textarea"))
+	b.checkNoFaults()
+}
+
+// TestFormTakesNoKeysOfCalls opens the queue, in which a form comes before two calls, and decides on the last. The form opens by itself both
+// times: what is pressed is no answer while a call waits.
+func TestFormTakesNoKeysOfCalls(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	h.ask(parley.Form{To: "HOST", Description: "Which port?", Fields: parley.Fields{{Name: "port", Type: events.Text}}, Deadline: capabilities.At(time.Now().Add(time.Hour))})
+	h.shell("git push origin main")
+	last := h.shell("make")
+	b := h.openBrowser()
+	b.open("/questions")
+	b.live()
+	const form = `document.activeElement.matches("#alone > li.message[data-type=form]")`
+	b.until(form)
+	for _, key := range []string{"j", "j", "j", kb.Enter} { // to its row, to the last, and that is opened
+		b.press(key)
+	}
+	b.takesKeys(asking(last))
+	b.press("a")
+	b.until(form)
+	if !h.permitted(last) {
+		t.Error("it is not allowed")
 	}
 	b.checkNoFaults()
 }

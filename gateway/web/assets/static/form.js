@@ -283,6 +283,7 @@ export class ParleyForm extends ParleyAct {
   }
 
   async done(what) {
+    if (what === 'asked' && this.querySelector('.asks[data-stays]')) return this.doneAsking();
     if (what !== 'forward') this.filling.finish();
     if (this.group) return this.doneAll();
     const settled = await super.done(what);
@@ -291,6 +292,16 @@ export class ParleyForm extends ParleyAct {
     if (this.many > 1) state?.prepend(`${this.many} × `);
     const hasGone = openCard()?.id !== this.card.id || isOpening() || openNext();
     if (hasGone && state) toast(state);
+  }
+
+  /** Tells that the question was asked. What it is about stays open, with what was typed into it. */
+  async doneAsking() {
+    const part = this.querySelector('.asks');
+    part.querySelector('textarea').value = '';
+    part.open = false;
+    announce(said.asked);
+    toast(Object.assign(document.createElement('p'), { textContent: said.asked }));
+    await refresh(this.card);
   }
 
   /** Tells how many of similar calls were decided, and opens what is next. */

@@ -18,11 +18,14 @@ export const canShow = () => document.body.dataset.view === 'item' || !narrow.ma
 
 let coming; // what is being opened, if anything
 
+/** Reports whether calls wait in the list, but for one row: their keys must not be typed into a form that has opened by itself. */
+export const callsWait = (but) => rows().some((r) => r !== but && r.matches('[data-waits][data-type=approval]:not([data-decided])'));
+
 /** Reports whether a message is being opened: its place is taken. */
 export const isOpening = () => Boolean(coming);
 
 /** Opens the message at an address, unless another is opened meanwhile. It stays closed if a form with a secret, which no draft keeps, is not to be left. */
-export async function open(address, { focus = true, push = true } = {}) {
+export async function open(address, { focus = 'field', push = true } = {}) {
   const ask = openCard()?.querySelector('parley-ask');
   if (ask?.isTyped && ask.querySelector('.secret') && await askToLeave() === 'stay') return;
   const at = new URL(address, location.href);
@@ -50,7 +53,7 @@ export async function open(address, { focus = true, push = true } = {}) {
   showPost(card);
   document.getElementById('item-title').textContent = doc.getElementById('item-title').textContent;
   hold(card);
-  if (focus) focusFirst(card);
+  if (focus) focusFirst(card, focus === 'message');
   if (rowOf(card.id)?.hasAttribute('data-new')) read(card);
 }
 
@@ -83,7 +86,7 @@ export function openNext() {
   const later = at >= 0 ? [] : openCard()?.querySelector('.steps')?.dataset.later?.split(' ') ?? []; // its row may have gone before the answer came
   release();
   const next = [...later.map(rowOf), ...all.slice(at + 1), ...all.slice(0, Math.max(at, 0))].find((r) => r?.hasAttribute('data-waits'));
-  if (next) open(linkOf(next).href);
+  if (next) open(linkOf(next).href, { focus: callsWait(all[at]) ? 'message' : 'field' });
   return next?.dataset.key ?? '';
 }
 

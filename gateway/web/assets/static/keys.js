@@ -21,9 +21,9 @@ export function hold(card) {
 /** Reports whether an item takes no decision yet. */
 export const isHeld = (card) => card.hasAttribute('data-held');
 
-/** Focuses the first input, never a button: a key press meant for something else must not answer. */
-export function focusFirst(card) {
-  if (card?.matches('[data-type=approval]')) card.focus({ preventScroll: true });
+/** Focuses the first input, or the message itself, never a button: a key press meant for something else must not answer. */
+export function focusFirst(card, onMessage = false) {
+  if (onMessage || card?.matches('[data-type=approval]')) card?.focus({ preventScroll: true });
   else {
     (card?.querySelector('.field :is(input, textarea, select)') ?? card)?.focus();
   }
