@@ -331,7 +331,7 @@ func TestQuestionReachesWhoAsks(t *testing.T) {
 func TestFormStaysOpenBehindItsQuestion(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
-	form := h.ask(parley.Form{To: "HOST", Description: "Which port?", Fields: parley.Fields{{Name: "port", Type: events.Text}}}).Form
+	form := h.ask(parley.Form{To: "HOST", Description: "Which port?", Fields: parley.Fields{{Name: "port", Type: events.Text}}, Deadline: capabilities.At(time.Now().Add(time.Hour))}).Form
 	h.approve("shell", `{"command":"git push"}`)
 	b := h.openBrowser()
 	b.open("/forms/" + form.String() + "?in=questions")
@@ -344,6 +344,11 @@ func TestFormStaysOpenBehindItsQuestion(t *testing.T) {
 	b.reads(".toast", "Asked")
 	b.reads(card+"[data-waits] .posts", "of which server?")
 	b.until(fmt.Sprintf(`document.querySelector(%q).value === "80" && !document.querySelector(%q) && !document.querySelector(%q).value`, card+" [name=f0]", card+" .asks[open]", card+" .asks textarea"))
+	b.click(card + " .asks summary")
+	b.fill(card+" .asks textarea", "and when?")
+	b.click(card + " [data-asks]")
+	b.reads(card+"[data-waits] .posts", "and when?")
+	b.until(fmt.Sprintf(`document.querySelector(%q).innerText.includes("Due") && ![...document.querySelectorAll(%q)].some((notes) => notes.innerText.includes("Due"))`, card+" .notes:not(.receipt)", card+" .posts .notes"))
 	b.checkNoFaults()
 }
 
