@@ -118,6 +118,20 @@ func (c *Claim) Words(party func(id capabilities.ID, name string) string, when f
 	return words
 }
 
+// ClaimVerb returns what the viewer may do about being on a form that others may answer too: claim, release or take-over; "" if it is the
+// only one, or may not answer.
+func (m *Message) ClaimVerb() string {
+	switch {
+	case !m.AnswerNeeded || m.IsSecondVote() || m.Claim == nil && len(m.Steps)+len(m.Chain)+len(m.ForwardedTo) == 0:
+		return ""
+	case m.Claim == nil:
+		return "claim"
+	case m.Claim.ByName == "SELF":
+		return "release"
+	}
+	return "take-over"
+}
+
 // Claimed is the result of a claim. A queued one is stored, and on its way to a home that cannot be reached.
 type Claimed struct {
 	Form   capabilities.ID `json:"form"`

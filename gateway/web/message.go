@@ -331,20 +331,6 @@ func (c card) Waits() bool { return c.AnswerNeeded && !c.IsSecondVote() }
 // MayCancel reports whether the agent asked the form and may cancel it.
 func (c card) MayCancel() bool { return c.Sent && c.Status == view.StatusOpen }
 
-// ClaimVerb returns what the agent may do about being on a form that others may answer too: claim, release or take-over; "" if it is the
-// only one, or may not answer.
-func (c card) ClaimVerb() string {
-	switch {
-	case !c.Waits() || c.Claim == nil && len(c.Steps)+len(c.Chain)+len(c.ForwardedTo) == 0:
-		return ""
-	case c.Claim == nil:
-		return "claim"
-	case c.Claim.ByName == self:
-		return "release"
-	}
-	return "take-over"
-}
-
 // MayAmend reports whether the agent asked the form and may change its question. That of a capability has nothing to change.
 func (c card) MayAmend() bool { return c.MayCancel() && c.Type == "form" }
 

@@ -123,7 +123,7 @@ func Passed(e view.Message, s terminal.Screen) (lines []Line) {
 	for _, words := range to {
 		lines = append(lines, Line{Note, "forwarded to " + words})
 	}
-	if words := claimed(e, s); words != "" {
+	if words := Claimed(e, s); words != "" {
 		lines = append(lines, Line{Note, words})
 	}
 	if words := strings.TrimPrefix(reviewed(e, s), ", "); words != "" {
@@ -132,8 +132,8 @@ func Passed(e view.Message, s terminal.Screen) (lines []Line) {
 	return lines
 }
 
-// claimed returns who is on a form, in words; "" for nobody.
-func claimed(e view.Message, s terminal.Screen) string {
+// Claimed returns who is on a form, in words; "" for nobody.
+func Claimed(e view.Message, s terminal.Screen) string {
 	if e.Claim == nil {
 		return ""
 	}
@@ -175,7 +175,7 @@ func ending(e view.Message, s terminal.Screen) string {
 		}
 	}
 	b.WriteString(routed(e, s) + votes(e) + reviewed(e, s))
-	if words := claimed(e, s); words != "" {
+	if words := Claimed(e, s); words != "" {
 		b.WriteString(", " + words)
 	}
 	if e.SnoozedUntil != 0 {

@@ -19,9 +19,10 @@ type NameFunc func(id capabilities.ID, pet string) string
 
 // Widths of the parts of a row, in cells.
 const (
-	minName = 10
-	maxName = 22
-	minWhat = 12
+	minName  = 10
+	maxName  = 22
+	maxClaim = 12 // of who is on it, beside what is asked
+	minWhat  = 12
 )
 
 // Row returns what waits in one row of the queue as one line of a terminal: who asks, what is asked, what is risky, and since
@@ -49,6 +50,13 @@ func Row(same []view.Message, row queue.Row, name NameFunc, r *queue.Readings, s
 	}
 	if v := e.Votes; v != nil {
 		marks = append(marks, fmt.Sprintf("%d of %d", v.Have, v.Need))
+	}
+	if c := e.Claim; c != nil {
+		who := "you are on it"
+		if c.ByName != self {
+			who = ansi.Truncate(terminal.Visible(cmp.Or(name(c.By, c.ByName), "another")), maxClaim, "…") + " is on it"
+		}
+		marks = append(marks, who)
 	}
 	when := strings.TrimSuffix(terminal.Ago(row.Since.Std(), s.Now), " ago")
 	if row.Section == queue.DueSoon {

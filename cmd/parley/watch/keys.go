@@ -46,10 +46,10 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 		m.helps = false
 		return nil
 	}
-	if key.IsRepeat && strings.ContainsAny(key.String(), "aAdemrsvx") {
+	if key.IsRepeat && strings.ContainsAny(key.String(), "aAcdemrsvx") {
 		return nil // a key acts once for each press
 	}
-	if key.String() != "a" {
+	if key.String() != "a" && key.String() != "c" {
 		m.armed = armed{}
 	}
 	switch key.String() {
@@ -88,7 +88,7 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 			m.query = strings.ToLower(strings.TrimSpace(text))
 			return refilter(m)
 		}})
-	case "a", "A", "d", "e", "m", "r", "s":
+	case "a", "A", "c", "d", "e", "m", "r", "s":
 		return m.act(key.String())
 	}
 	return nil
@@ -153,6 +153,8 @@ func (m *model) act(key string) tea.Cmd {
 		return m.ask(prompt{about: *e, label: "Reply", next: func(text string) tea.Cmd { return m.reply(*e, text) }})
 	case key == "s":
 		return m.snooze(*e)
+	case key == "c":
+		return claim(m, *e)
 	case len(m.marks()) > 0 && key != "r" && key != "e":
 		return m.decide(*e, key)
 	case !e.AnswerNeeded:
@@ -259,6 +261,30 @@ func (m *model) snooze(e view.Message) tea.Cmd {
 		}
 		return m.do(e, said, api.Snooze.With(r))
 	}})
+}
+
+// claim has the agent be on a form, or no longer. Taking it over from another takes two steps.
+func claim(m *model, e view.Message) tea.Cmd {
+	r, said := api.ClaimFormRequest{FormRef: refTo(e.MessageID)}, "you are on it, and the others see that"
+	step := armed{"claim " + callOf(e), m.now().Add(armedFor)}
+	switch e.ClaimVerb() {
+	case "":
+		if m.state = "nobody else can answer this"; !e.AnswerNeeded {
+			m.state = "this does not wait for an answer"
+		}
+		return nil
+	case "release":
+		r.Release, said = true, "you are not on it any more"
+	case "take-over":
+		if m.armed.calls != step.calls || m.now().After(m.armed.until) {
+			m.armed = step
+			m.state = show.Claimed(e, m.screen) + ": c again takes it over"
+			return m.hold()
+		}
+		r.TakeOver = true
+	}
+	m.armed = armed{}
+	return m.do(e, said, api.ClaimForm.With(r))
 }
 
 // read has the node mark a message as read that is shown whole. It stays unread if that fails.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"parley"
 	"parley/actors/view"
@@ -53,6 +54,7 @@ var help = []string{
 	"  d         deny, with a reason   e         edit the command in $EDITOR",
 	"  m         allow, and more within limits",
 	"  r         ask back, or reply    s         snooze",
+	"  c         be on it, or no more, where others may answer too",
 	"",
 	"  j k       next, previous        enter     the whole message, and back",
 	"  x         select                J K       select and go on",
@@ -320,7 +322,16 @@ func (m *model) footer() []string {
 		}
 		return append(lines, m.screen.Fit(label+":"), m.screen.Fit("> "+text+"▏"), m.screen.Fit(m.screen.Paint(terminal.Faint, "enter sends, esc goes back")))
 	}
-	return []string{m.screen.Fit(m.state), m.screen.Fit(m.screen.Paint(terminal.Faint, keysOf(m)))}
+	return []string{m.screen.Fit(m.state), m.screen.Fit(m.screen.Paint(terminal.Faint, fitKeys(keysOf(m), m.screen.Width)))}
+}
+
+// fitKeys leaves out the last keys that a screen has no room for, but not those that show all and quit.
+func fitKeys(keys string, cells int) string {
+	parts := strings.Split(keys, " · ")
+	for len(parts) > 2 && ansi.StringWidth(strings.Join(parts, " · ")) > cells {
+		parts = slices.Delete(parts, len(parts)-3, len(parts)-2)
+	}
+	return strings.Join(parts, " · ")
 }
 
 // keysOf returns what keys do now, what is likeliest first.
@@ -340,6 +351,9 @@ func keysOf(m *model) string {
 	}
 	if e.AnswerNeeded || e.Type == "message" {
 		keys = "s snooze · " + keys
+	}
+	if words := map[string]string{"claim": "c be on it · ", "release": "c not be on it · ", "take-over": "c take it over · "}[e.ClaimVerb()]; words != "" {
+		keys = words + keys
 	}
 	switch {
 	case e.IsSecondVote():

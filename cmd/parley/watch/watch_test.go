@@ -7,6 +7,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"parley"
 	"parley/actors/view"
@@ -169,6 +170,57 @@ func TestOpinionIsShownBesideItsCall(t *testing.T) {
 	m.rest()
 	if s := screenOf(m); !strings.Contains(s, `reviewer "bob" leaves it to you: "never run it" (its opinion)`) {
 		t.Errorf("the screen:\n%s", s)
+	}
+}
+
+// TestKeysFitTheScreen draws calls on a narrow screen: the key that shows all keys is there.
+func TestKeysFitTheScreen(t *testing.T) {
+	m := newModel()
+	m.Update(arrived{approval(0, "git push --force origin main")})
+	m.rest()
+	lines := strings.Split(strings.TrimRight(screenOf(m), "\n"), "\n")
+	if last := lines[len(lines)-1]; !strings.Contains(last, "a allow") || !strings.HasSuffix(strings.TrimSpace(ansi.Strip(last)), "? keys · q quit") || ansi.StringWidth(last) > 80 {
+		t.Errorf("the keys: %q", last)
+	}
+}
+
+// TestClaimIsTakenOverInTwoSteps presses C on a form of a group: free, of another, of the person, and on one that nobody else can answer.
+func TestClaimIsTakenOverInTwoSteps(t *testing.T) {
+	e := approval(0, "make")
+	e.Chain = []view.Party{{ID: capabilities.ID{ULID: [16]byte{9}}, Name: "ops"}}
+	bob := view.Claim{By: capabilities.ID{ULID: [16]byte{8}}, ByName: "bob", Until: capabilities.At(time.Now().Add(time.Hour))}
+	mine := bob
+	mine.ByName = "SELF"
+	for _, c := range []struct {
+		claim      *view.Claim
+		key, shows string
+		presses    int
+	}{{nil, "c be on it", "", 1}, {&mine, "c not be on it", "you are on it", 1}, {&bob, "c take it over", "bob is on it", 2}} {
+		e.Claim = c.claim
+		m := newModel()
+		m.Update(arrived{e})
+		m.rest()
+		s := screenOf(m)
+		if row := strings.Split(s, "\n")[1]; !strings.Contains(keysOf(m), c.key) || !strings.Contains(row, c.shows) {
+			t.Errorf("the screen:\n%s", s)
+		}
+		for press := 1; press <= c.presses; press++ {
+			if m.busy {
+				t.Errorf("%s: press %d of %d claims it", c.key, press-1, c.presses)
+			}
+			m.types("c")
+			m.rest()
+		}
+		if !m.busy {
+			t.Errorf("%s: nothing is claimed", c.key)
+		}
+	}
+	e.Claim, e.Chain = nil, nil
+	m := newModel()
+	m.Update(arrived{e})
+	m.rest()
+	if m.types("c"); m.busy || !strings.Contains(m.state, "nobody else") {
+		t.Errorf("claimed: %q", m.state)
 	}
 }
 
