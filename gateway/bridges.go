@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/capabilities"
 	"parley/gateway/backend"
 	"parley/gateway/bridge"
 	"parley/gateway/bridge/mail"
@@ -77,9 +78,13 @@ func (b *bridges) start(ctx context.Context, running *sync.WaitGroup) {
 	for _, c := range all {
 		r, err := b.receiverOf(c)
 		var w *bridge.Worker
+		var agent capabilities.ID
+		if err == nil {
+			agent, err = c.Of()
+		}
 		if err == nil {
 			w, err = bridge.NewWorker(bridge.Options{
-				Name: c.Name, For: c.Receiver(), Backend: b.backend, Host: b.backend.Local(), Receiver: r, Base: func() string { return b.baseFor(c) },
+				Name: c.Name, For: c.Receiver(), Backend: b.backend, Agent: agent, Acting: b.backend.Person, Receiver: r, Base: func() string { return b.baseFor(c) },
 				File: BridgeFile(b.settings, c.Name), Log: b.log, Now: time.Now,
 			})
 		}
@@ -102,7 +107,7 @@ func (b *bridges) drop(ctx context.Context, all []bridge.Config) {
 		if slices.ContainsFunc(all, func(c bridge.Config) bool { return file == BridgeFile(b.settings, c.Name) }) {
 			continue
 		}
-		if err := bridge.Drop(ctx, bridge.Options{Backend: b.backend, Host: b.backend.Local(), File: file, Log: b.log, Now: time.Now}); err != nil {
+		if err := bridge.Drop(ctx, bridge.Options{Backend: b.backend, Acting: b.backend.Person, File: file, Log: b.log, Now: time.Now}); err != nil {
 			b.log.Error("what a bridge has told cannot be revoked", "file", file, "error", err)
 		}
 	}

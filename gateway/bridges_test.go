@@ -24,6 +24,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/bridge"
@@ -183,8 +184,15 @@ func (b *bridged) Restart() {
 	b.open(func(s *Server) { s.devices.settings = filepath.Join(b.folder, "bridges.json") })
 }
 
-// openWebhook returns a node with a webhook, and its receiver, which checks the signatures.
+// openWebhook returns a node with a webhook, and its receiver.
 func openWebhook(t *testing.T) (*bridged, *place) {
+	t.Helper()
+	c, p := newWebhook(t, "hook")
+	return openBridged(t, c), p
+}
+
+// newWebhook returns the settings of a webhook, and its receiver, which checks the signatures.
+func newWebhook(t *testing.T, name string) (bridge.Config, *place) {
 	t.Helper()
 	text, err := webhook.NewKey()
 	if err != nil {
@@ -232,7 +240,7 @@ func openWebhook(t *testing.T) (*bridged, *place) {
 		}
 		return strings.Split(sent.Data.Form, "@")[0], id, told
 	})
-	return openBridged(t, bridge.Config{Name: "hook", Kind: "webhook", URL: p.URL + "/in", Network: "machine", Key: text, Token: sharedText}), p
+	return bridge.Config{Name: name, Kind: "webhook", URL: p.URL + "/in", Network: "machine", Key: text, Token: sharedText}, p
 }
 
 // checkByLibrary has the library of Standard Webhooks for JavaScript check a request and its secret, where it is installed:
@@ -418,6 +426,70 @@ func TestVoteIsNoEnd(t *testing.T) {
 	if last := told(5); !containsAll(last.Text, []string{`"type":"form.withdrawn"`, `"status":"cancelled"`}) {
 		t.Errorf("after the end: %s", last.Text)
 	}
+}
+
+// TestEachPersonHasABridge has a call that needs two told to the host, and to a person who is reached as another agent. A press of that
+// one's button is that agent's vote, and not the host's. Nothing of the host's own is told there, and its buttons end with its bridge.
+func TestEachPersonHasABridge(t *testing.T) {
+	n, p := openWebhook(t)
+	bob, err := n.node.Host().Make(t.Context(), actors.NewAgent{Kind: events.Host, Name: "bob"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, of := newWebhook(t, "bob")
+	c.As, c.Agent = "bob", bob.ID().String()
+	settings := filepath.Join(n.folder, "bridges.json")
+	if err := bridge.Add(settings, c); err != nil {
+		t.Fatal(err)
+	}
+	own := n.Approve(`{"command":"ls"}`)
+	form := n.ApproveByTwo(`{"command":"git push"}`)
+	eventually.Holds(t, "the host is told", func() bool { return len(p.Told(own)) == 1 && len(p.Told(form)) == 1 })
+	if err := n.node.Host().Forward(t.Context(), n.ref(form), "bob"); err != nil {
+		t.Fatal(err)
+	}
+	eventually.Holds(t, "bob is told", func() bool { return len(of.Told(form)) == 1 })
+	if len(of.Told(own)) > 0 {
+		t.Errorf("bob is told of what the host is asked: %v", of.Told(own))
+	}
+	press := func(at *place, want int) {
+		t.Helper()
+		resp, err := http.Post(at.Told(form)[0].Buttons["Allow once"], "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		http.DefaultClient.CloseIdleConnections()
+		if resp.StatusCode != want {
+			t.Fatalf("the button: %d, want %d", resp.StatusCode, want)
+		}
+	}
+	press(of, http.StatusOK)
+	m, err := n.node.Host().Message(t.Context(), n.ref(form))
+	if err != nil || m.Outcome != nil || m.Votes == nil || m.Votes.Have != 1 || m.Votes.VotedAs != nil {
+		t.Fatalf("after bob's vote: %+v %v", m.Votes, err)
+	}
+	press(p, http.StatusOK)
+	eventually.Holds(t, "both votes allow it", func() bool {
+		m, err := n.node.Host().Message(t.Context(), n.ref(form))
+		return err == nil && m.Outcome != nil && m.Outcome.Status == view.StatusAnswered
+	})
+	eventually.Holds(t, "bob is told how it ended", func() bool { return len(of.Told(form)) >= 2 })
+
+	again := n.ApproveByTwo(`{"command":"git push -f"}`)
+	if err := n.node.Host().Forward(t.Context(), n.ref(again), "bob"); err != nil {
+		t.Fatal(err)
+	}
+	eventually.Holds(t, "bob is told of another", func() bool { return len(of.Told(again)) == 1 })
+	if err := bridge.Remove(settings, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	eventually.Holds(t, "what the bridge has told is removed", func() bool {
+		left, err := filepath.Glob(BridgeFile(settings, "bob"))
+		return err == nil && len(left) == 0
+	})
+	form = again
+	press(of, http.StatusForbidden)
 }
 
 func containsAll(text string, parts []string) bool {

@@ -49,7 +49,7 @@ func TestBridgeCrashLeavesOthersAtWork(t *testing.T) {
 	fae := h.guest("fae")
 	r := &crashingReceiver{told: make(chan string, 1)}
 	w, err := bridge.NewWorker(bridge.Options{
-		Name: "crash", Backend: h.server.backend, Host: h.server.backend.Local(), Receiver: r, Base: func() string { return "" },
+		Name: "crash", Backend: h.server.backend, Acting: h.server.backend.Person, Receiver: r, Base: func() string { return "" },
 		File: filepath.Join(h.folder, "bridge-crash.json"), Log: slog.New(slog.DiscardHandler), Now: time.Now,
 	})
 	if err != nil {

@@ -224,12 +224,13 @@ func bridgeCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bridge",
 		Short: "Send notices of open forms by mail, Slack, ntfy or webhook",
-		Long: `Tells a receiver of each open form of the node's host, and of how it ended. An approval has buttons that answer
-it, once; parley grants lists them, and parley revoke ends one. A running node takes a change up by itself.`,
+		Long: `Tells a receiver of each open form of the node's host, or of another agent by --as, and of how it ended. An approval has
+buttons that answer it, once; parley grants lists them, and parley revoke ends one. A running node takes a change up by itself.`,
 		Example: `  parley bridge add ntfy - --address https://node.example < topic
   parley bridge add mail smtps://mail.example --from parley@example.org --to me@example.org --login me --token-file password
   parley bridge add slack https://team.slack.com/archives/C0123ABCDEF --token-file tokens
   parley bridge add webhook https://ops.example/parley --name ops
+  parley bridge add ntfy - --as bob --name bob --address https://node.example < topic-of-bob
   parley bridge list
   parley bridge drop ops`,
 	}
@@ -241,6 +242,7 @@ it, once; parley grants lists them, and parley revoke ends one. A running node t
 type addedBridge struct {
 	Name    string `json:"name"`
 	Kind    string `json:"kind"`
+	As      string `json:"as,omitempty"` // the agent whose forms are told; none for the node's host
 	URL     string `json:"url"`
 	To      string `json:"to,omitempty"` // of mail: the recipient
 	Network string `json:"network"`
@@ -250,7 +252,7 @@ type addedBridge struct {
 }
 
 func shownBridge(env *environment, b bridge.Config) (addedBridge, error) {
-	shown := addedBridge{Name: b.Name, Kind: b.Kind, URL: b.URL, To: b.To, Network: cmp.Or(b.Network, string(bridge.Public))}
+	shown := addedBridge{Name: b.Name, Kind: b.Kind, As: b.As, URL: b.URL, To: b.To, Network: cmp.Or(b.Network, string(bridge.Public))}
 	if b.Kind == "push" { // its address is a secret, its key of no use to others
 		if at, err := url.Parse(b.URL); err == nil {
 			shown.URL = at.Scheme + "://" + at.Host
@@ -278,6 +280,9 @@ of your own. The same goes for the links in a mail. The buttons lead to --addres
 node; by default that is the address on which it listens. A webhook is signed twice, with a new key and with a secret. The
 key that checks the one is printed, and once the secret (whsec_) that checks the other, which most libraries know.
 --token-file gives the secret that a receiver has already.
+
+With --as, the person behind the bridge is that agent: it is told of the forms to that agent and to the groups that it is in, and
+what it answers is that agent's vote, not the host's.
 
 Mail goes to smtps://HOST, or smtp://HOST with STARTTLS. Both check the server's certificate. Only a server on this
 machine (--network machine) may be without.
@@ -347,6 +352,13 @@ func addBridge(ctx context.Context, env *environment, b bridge.Config) error {
 	if err := env.options.state.secure(); err != nil {
 		return err
 	}
+	if as := env.acting(); as.As != "" && capabilities.Special(as.As) != capabilities.NameHost {
+		found, err := api.FetchAgent.Do(ctx, env, api.AgentRequest{Acting: as, AgentID: "SELF"})
+		if err != nil {
+			return err
+		}
+		b.As, b.Agent = as.As, found.Agent.ID.String()
+	}
 	shown, err := shownBridge(env, b)
 	if err == nil {
 		err = bridge.Add(env.options.state.bridges(), b)
@@ -364,6 +376,9 @@ func bridgeLine(b addedBridge) string {
 	line := fmt.Sprintf("%s  %s  %s  %s", b.Name, b.Kind, terminal.Visible(b.URL), b.Network)
 	if b.To != "" {
 		line += "  to " + terminal.Visible(b.To)
+	}
+	if b.As != "" {
+		line += "  for " + terminal.Quoted(b.As)
 	}
 	if b.Key != "" {
 		line += "  signed by " + b.Key

@@ -78,6 +78,15 @@ func (p *principal) May(o api.Operation) error {
 // Local returns the principal of the node's own socket: the node's host.
 func (b *Backend) Local() api.Principal { return b.local }
 
+// Person returns the principal of a person who is reached as an agent of the node: of the host for the zero ID. It acts as nobody else, and
+// not as the node's host: what it answers is that agent's.
+func (b *Backend) Person(id capabilities.ID) api.Principal {
+	if id.IsZero() || id == b.local.ID() {
+		return b.local
+	}
+	return b.Below(id, nil, func(view.Message) error { return nil })
+}
+
 // Identify returns the principal of a token. It refuses with UNAUTHENTICATED.
 func (b *Backend) Identify(ctx context.Context, token string) (api.Principal, error) {
 	if token == "" {

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"parley"
+	"parley/capabilities"
 	"parley/internal/regular"
 )
 
@@ -18,6 +19,8 @@ import (
 type Config struct {
 	Name    string   `json:"name"`
 	Kind    string   `json:"kind"`
+	As      string   `json:"as,omitempty"`    // the host's name of the agent whose forms are told; "" for the host's own
+	Agent   string   `json:"agent,omitempty"` // its ID, which counts if the name leads to another since
 	URL     string   `json:"url"`
 	Network string   `json:"network,omitempty"` // the nearest in which the receiver may be; default public
 	Address string   `json:"address,omitempty"` // of the node, for its receivers
@@ -32,10 +35,15 @@ type Config struct {
 
 // Receiver returns what differs if two bridges tell different receivers.
 func (c Config) Receiver() string {
-	if c.To == "" {
-		return c.Kind + " " + c.URL
+	return strings.TrimRight(strings.Join([]string{c.Kind, c.URL, c.To, c.Agent}, " "), " ")
+}
+
+// Of returns the agent whose forms are told; the zero ID for the host. It refuses with INVALID_ARGUMENT.
+func (c Config) Of() (id capabilities.ID, err error) {
+	if c.Agent != "" {
+		id, err = capabilities.ParseID(c.Agent)
 	}
-	return c.Kind + " " + c.URL + " " + c.To
+	return id, err
 }
 
 // schemes are those of the addresses of receivers that are no web servers, by kinds.
@@ -54,6 +62,9 @@ func (c Config) Check() error {
 	}
 	network, err := ParseNetwork(c.Network)
 	if err != nil {
+		return err
+	}
+	if _, err := c.Of(); err != nil {
 		return err
 	}
 	if c.Address != "" {

@@ -15,6 +15,7 @@ import (
 type deliveries struct {
 	path  string
 	For   string             `json:"for"`            // the address of the receiver
+	Agent capabilities.ID    `json:"agent,omitzero"` // whose forms are told, and whose rights are in the buttons; zero for the host
 	Gone  bool               `json:"gone,omitempty"` // the receiver wants no more
 	Forms map[string]*record `json:"forms"`
 }

@@ -37,7 +37,7 @@ func (h host) Form(ctx context.Context, form string) (Notice, error) {
 	if err != nil {
 		return Notice{}, err
 	}
-	agent, err := h.Backend.Agent(ctx, h.Host, "")
+	agent, err := h.Backend.Agent(ctx, h.Acting(h.Agent), "")
 	if err != nil {
 		return Notice{}, err
 	}

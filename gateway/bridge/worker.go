@@ -19,7 +19,8 @@ type Options struct {
 	Name     string // of the bridge
 	For      string // the address of the receiver
 	Backend  api.Backend
-	Host     api.Principal // whose forms are told
+	Agent    capabilities.ID                     // whose forms are told; zero for the host
+	Acting   func(capabilities.ID) api.Principal // the principal that acts as an agent
 	Receiver Receiver
 	Base     func() string // the node's address for its receivers; "" for none
 	File     string        // in which the worker keeps what it has told
@@ -27,7 +28,7 @@ type Options struct {
 	Now      func() time.Time
 }
 
-// Worker tells one receiver of the open forms.
+// Worker tells one receiver of the open forms of an agent.
 type Worker struct {
 	Options
 	told *deliveries
@@ -39,12 +40,14 @@ func NewWorker(o Options) (*Worker, error) {
 	return &Worker{Options: o, told: t}, err
 }
 
-// client returns the node's host as the client of operations.
-func (w *Worker) client() api.Client { return api.Within{Caller: w.Backend, Principal: w.Host} }
+// client returns the agent whose forms were told as the client of operations.
+func (w *Worker) client() api.Client {
+	return api.Within{Caller: w.Backend, Principal: w.Acting(w.told.Agent)}
+}
 
 // Run tells the receiver until ctx ends, or the receiver is gone.
 func (w *Worker) Run(ctx context.Context) error {
-	agent, err := w.Backend.Agent(ctx, w.Host, "")
+	agent, err := w.Backend.Agent(ctx, w.Acting(w.Agent), "")
 	if err != nil {
 		return err
 	}
@@ -90,7 +93,7 @@ func (w *Worker) forget(ctx context.Context) error {
 	for _, r := range w.told.Forms {
 		w.revoke(ctx, r)
 	}
-	w.told.For, w.told.Gone, w.told.Forms = w.For, false, map[string]*record{}
+	w.told.For, w.told.Agent, w.told.Gone, w.told.Forms = w.For, w.Agent, false, map[string]*record{}
 	return w.told.write()
 }
 
