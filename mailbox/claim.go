@@ -450,7 +450,7 @@ func (n Namespace) agentAt(to string) (capabilities.Ref, error) {
 	case "":
 	case parley.UnknownName:
 		return capabilities.Ref{}, parley.Refuse(parley.UnknownRecipient, "unknown recipient %.200q", to).
-			WithHint("parley names lists whom this agent can reach")
+			WithHint("parley names lists whom this agent can reach; who holds both introduces them, as by parley send AGENT 'meet @NAME', and parley adopt keeps the name")
 	default:
 		return capabilities.Ref{}, err
 	}
