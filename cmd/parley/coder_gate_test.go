@@ -493,6 +493,32 @@ func TestClaudeCodeWhereNobodyDecides(t *testing.T) {
 	}
 }
 
+// TestRepositorySetsNoOptionsOfHooks has the settings of a repository set variables that are options of Parley elsewhere: that the mode
+// decides, at once, and another node.
+func TestRepositorySetsNoOptionsOfHooks(t *testing.T) {
+	t.Parallel()
+	const prompt = "Make a file"
+	for _, agent := range byDay(1, newestClaude, olderClaude) {
+		t.Run(agent, func(t *testing.T) {
+			t.Parallel()
+			c := newClaudeOf(t, agent, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash("touch a.txt")}}, {Text: "I am ready"}}})
+			state := filepath.Join(c.home, ".local", "state", "parley")
+			serveTest(t, state)
+			if out, err := c.parley(t, "setup", "claude-code", "--user").CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			c.write(t, filepath.Join(c.project, ".claude", "settings.json"), map[string]any{"env": map[string]string{
+				"PARLEY_WHEN_AWAY": "mode", "PARLEY_TIMEOUT": "1s", "PARLEY_STATE": "/elsewhere", "PARLEY_AS": "other", "XDG_STATE_HOME": "/elsewhere", "HOME": "/elsewhere",
+			}})
+			c.print(t, "-p", prompt, "--permission-mode", "bypassPermissions")
+			results := c.model.Results(prompt)
+			if isThere(c.project, "a.txt") || len(results) != 1 || !strings.Contains(results[0].Text, "denied by Parley: nobody follows the inbox") {
+				t.Errorf("the model has read %q", results)
+			}
+		})
+	}
+}
+
 // TestReviewThatEndsWhereNobodyIs has a reviewer hand a call on, or say nothing, where nobody follows the inbox: what --when-away says happens
 // then. Where somebody follows it the host decides.
 func TestReviewThatEndsWhereNobodyIs(t *testing.T) {

@@ -105,12 +105,33 @@ func TestDoctorTriesClaudeCode(t *testing.T) {
 	if line := doctor(); !strings.Contains(line, "warn  claude code   version ") || !strings.Contains(line, "the hook was not called") {
 		t.Error(line)
 	}
-	c.writeText(t, own, strings.ReplaceAll(before[own], " --state "+state, ""))
-	c.writeText(t, filepath.Join(c.project, ".claude", "settings.local.json"), `{"env": {"PARLEY_STATE": "/elsewhere"}}`)
+	for name, test := range map[string]struct{ was, is, says string }{
+		"a failure that is hidden": {" || {", " || true || {", "where a hook fails the call runs"},
+		"a wrapper":                {`"command": "`, `"command": "env A=1 `, "asks in every mode"},
+	} {
+		text := before[own]
+		for _, event := range []string{"PreToolUse", "PermissionRequest"} {
+			begin, at, _ := strings.Cut(text, `"`+event+`"`)
+			text = begin + `"` + event + `"` + strings.Replace(at, test.was, test.is, 1)
+		}
+		c.writeText(t, own, text)
+		if line := doctor(); !strings.Contains(line, test.says) {
+			t.Errorf("%s: %s", name, line)
+		}
+	}
+	c.writeText(t, own, strings.Replace(strings.ReplaceAll(before[own], " --state "+state, ""), "{", `{"env": {"XDG_STATE_HOME": "/elsewhere"},`, 1))
 	command := c.parley(t, "doctor")
-	command.Env = append(command.Env, "PARLEY_STATE="+state)
 	if out, err := command.CombinedOutput(); err != nil || !strings.Contains(string(out), "the hook that is called asks another node") {
-		t.Errorf("%v: %s", err, out)
+		t.Errorf("the person's own variables: %v: %s", err, out)
+	}
+	c.writeText(t, own, before[own])
+	c.writeText(t, filepath.Join(c.project, ".claude", "settings.json"), `{"env": {"PARLEY_STATE": "/elsewhere", "XDG_STATE_HOME": "/elsewhere", "HOME": "/elsewhere"}}`)
+	if line := doctor(); !strings.Contains(line, "asks in every mode") {
+		t.Errorf("variables of the repository: %s", line)
+	}
+	c.writeText(t, filepath.Join(c.project, ".claude", "settings.json"), `{"env": {"CLAUDE_CODE_SHELL_PREFIX": "/bin/true"}}`)
+	if line := doctor(); !strings.Contains(line, ".claude/settings.json sets CLAUDE_CODE_SHELL_PREFIX") {
+		t.Errorf("a shell of the repository: %s", line)
 	}
 }
 

@@ -73,6 +73,11 @@ are given. Waiting clients go on waiting.`,
 			return err
 		}
 		was, err := api.Status.Do(c.Context(), env, api.NodeRequest{})
+		if parley.CodeOf(err) == parley.NotRunning && env.options.state.unanswered(c.Context(), err) != err { //nolint:errorlint // the same one
+			if was, err = awaitReady(c.Context(), env, drainTime); err != nil { // it cannot be asked for its options
+				return env.options.state.unanswered(c.Context(), err)
+			}
+		}
 		switch {
 		case err == nil && was.External && s.nats == "":
 			return usage(c, "the node's journal is in another NATS system: say which with --nats")
@@ -118,14 +123,18 @@ func startNode(ctx context.Context, env *environment, s serveOptions) error {
 				return fmt.Sprintf("started process %d, listening on %s", status.PID, status.Listen)
 			})
 		}
-		if isStandby(env, node.Process.Pid) {
+		if env.options.state.isStandby(node.Process.Pid) {
 			return env.print(map[string]int{"standby": node.Process.Pid}, func() string {
 				return fmt.Sprintf("process %d waits as a standby: the node runs elsewhere", node.Process.Pid)
 			})
 		}
 		select {
 		case <-ended:
-			return endError(env, from)
+			err := endError(env, from)
+			if parley.CodeOf(err) == parley.AlreadyRunning {
+				return env.options.state.unanswered(ctx, err)
+			}
+			return err
 		case <-ctx.Done():
 			return parley.Refuse(parley.NotRunning, "process %d does not answer yet", node.Process.Pid).
 				WithHint("look into %s", env.options.state.log())
@@ -191,8 +200,12 @@ func endError(env *environment, from int64) error {
 	return parley.Refuse(parley.Internal, "the node ended before it answered").WithHint("look into %s", env.options.state.log())
 }
 
+// goneTime is how long a node that has no socket any more is given to end by itself.
+const goneTime = time.Second
+
 // stopNode asks the node to stop, and blocks until its process has ended. A node that goes before it has answered, because
-// it is stopping already, is waited for as well.
+// it is stopping already, is waited for as well. One whose socket was removed, or is not there yet, is stopped by a signal, which
+// changes nothing for one that is stopping.
 func stopNode(ctx context.Context, env *environment) (api.StopResponse, error) {
 	before, locked, err := env.options.state.holder()
 	if err != nil {
@@ -204,10 +217,14 @@ func stopNode(ctx context.Context, env *environment) (api.StopResponse, error) {
 	}
 	stopped, err := api.Stop.Do(ctx, env, api.NodeRequest{})
 	if parley.CodeOf(err) == parley.NotRunning {
-		if locked && !isStandby(env, before) && untilFree(ctx, env, drainTime, disk) == nil {
+		if locked && !env.options.state.isStandby(before) && untilFree(ctx, env, goneTime, disk) == nil {
 			return api.StopResponse{PID: before}, nil
 		}
-		stopped.PID, err = stopStandby(env, err)
+		if pid, held, look := env.options.state.nodeProcess(); look == nil && held && pid == before {
+			stopped.PID, err = pid, env.options.state.terminate(pid)
+		} else {
+			stopped.PID, err = stopStandby(env, err)
+		}
 	}
 	if err != nil {
 		return stopped, err
@@ -239,11 +256,28 @@ func untilFree(ctx context.Context, env *environment, atMost time.Duration, why 
 	}
 }
 
+// terminate ends the process that has the folder, and cannot be asked to. Its number is of the process's own system, as another container
+// may be: it is looked at who has the lock.
+func (s stateFolder) terminate(pid int) error {
+	info, err := os.Stat(s.lockPath())
+	if err == nil && !proc.Locks(pid, info) {
+		return parley.Refuse(parley.NotRunning, "process %d has the state folder, nothing answers on its socket, and this system does not show it", pid).
+			WithHint("end it where it runs, as in its container")
+	}
+	if err == nil {
+		err = proc.Terminate(pid)
+	}
+	if err != nil {
+		return fmt.Errorf("stop process %d: %w", pid, err)
+	}
+	return nil
+}
+
 // stopStandby ends a process that waits as a standby. A standby has no socket on which to ask it. Without one, the
 // error is none.
 func stopStandby(env *environment, none error) (pid int, err error) {
 	pid, locked, err := env.options.state.holder()
-	if err != nil || !locked || !isStandby(env, pid) {
+	if err != nil || !locked || !env.options.state.isStandby(pid) {
 		return 0, none
 	}
 	if err := proc.Terminate(pid); err != nil {

@@ -297,11 +297,14 @@ func checkSocket(_ context.Context, env *environment) (string, string) {
 	info, err := os.Lstat(env.options.state.socket())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if pid, held, err := env.options.state.nodeProcess(); err == nil && held {
+			return bad, fmt.Sprintf("there is none, though process %d runs: it is starting or stopping, or the socket was removed; see below", pid)
+		}
 		return fine, "there is none: no node runs"
 	case err != nil:
 		return bad, err.Error()
 	case info.Mode().Type() != fs.ModeSocket:
-		return bad, env.options.state.socket() + " is no socket"
+		return bad, env.options.state.socket() + " is no socket: remove it; the next start makes one"
 	case keys.OpenToOthers(info):
 		return bad, fmt.Sprintf("mode %04o: whoever opens it acts for the host; want 0600", info.Mode().Perm())
 	}
@@ -317,9 +320,14 @@ func checkNode(ctx context.Context, env *environment) (string, string) {
 	status, err := fetchStatus(ctx, env)
 	switch {
 	case parley.CodeOf(err) == parley.NotRunning:
+		if held := env.options.state.unanswered(ctx, err); held != err { //nolint:errorlint // the same one
+			return bad, withHint(held)
+		}
 		return dubious, "not running: parley start"
 	case err != nil:
 		return bad, err.Error()
+	case anotherAnswers(env, status.PID):
+		return bad, fmt.Sprintf("process %d answers on the socket, and another one has the state folder: parley stop ends that, parley start starts it again", status.PID)
 	case status.Problem != nil:
 		return bad, status.Problem.Error()
 	case status.Journal.Flushing > 0:
@@ -333,6 +341,12 @@ func checkNode(ctx context.Context, env *environment) (string, string) {
 		text += fmt.Sprintf(", %d of them in the archive", status.Journal.Archived)
 	}
 	return fine, text
+}
+
+// anotherAnswers reports whether what answers as a process is not the one that has the state folder.
+func anotherAnswers(env *environment, pid int) bool {
+	has, held, err := env.options.state.nodeProcess()
+	return err == nil && held && has != 0 && has != pid
 }
 
 func checkNodeQuotas(ctx context.Context, env *environment) (string, string) {
@@ -351,7 +365,7 @@ func checkLimits(ctx context.Context, env *environment) (string, string) {
 	defer cancel()
 	status, err := fetchStatus(ctx, env)
 	if parley.CodeOf(err) == parley.NotRunning {
-		return fine, "no node runs"
+		return fine, "not known: no node answers"
 	}
 	if err != nil {
 		return bad, err.Error()
@@ -416,7 +430,7 @@ func fetchTree(ctx context.Context, env *environment) ([]view.ActorState, error)
 	}
 	got, err := transport.RoundTrip(r)
 	if err != nil {
-		return nil, parley.Refuse(parley.NotRunning, "no node runs on this state folder").WithHint("start one with: parley start")
+		return nil, parley.Refuse(parley.NotRunning, "no node runs on this state folder").WithHint("%s", client.StartHint)
 	}
 	defer got.Body.Close() //nolint:errcheck // read to its end or given up
 	if got.StatusCode != http.StatusOK {

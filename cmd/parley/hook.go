@@ -83,6 +83,9 @@ On PreToolUse a call without effect, and one that the agent's own settings allow
 			return usage(c, "--when-away: %s", terminal.Message(err))
 		}
 		if token, _ := env.lookup(hook.ProbeVariable); token != "" {
+			if token == hook.ProbeDies {
+				return dies()
+			}
 			response, err := agent.RefuseProbe(env.stdin, hook.ProbeReason(token, string(env.options.state)))
 			if err != nil || response == nil {
 				return err
@@ -98,7 +101,7 @@ On PreToolUse a call without effect, and one that the agent's own settings allow
 		}
 		response, d, err := agent.Run(ctx, env.stdin, hook.Options{
 			As: env.options.as, Timeout: time.Duration(timeout), WaitAnyway: waitAnyway, SkipAsked: skipAsked, WhenAway: away, Client: env.clientOf, Env: env.lookup,
-			Dial: env.dial, Tools: mcp.ToolNames(), Unheard: env.options.state.in(api.UnheardFolder),
+			Dial: env.dial, Holder: env.options.state.nodeProcess, Tools: mcp.ToolNames(), Unheard: env.options.state.in(api.UnheardFolder),
 		})
 		if err != nil {
 			return err
@@ -116,6 +119,18 @@ On PreToolUse a call without effect, and one that the agent's own settings allow
 		return env.printJSON(response)
 	}
 	return c
+}
+
+// dies ends the process as a kill does.
+func dies() error {
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	if err != nil {
+		return err
+	}
+	select {} // the signal ends it
 }
 
 // dial connects to the node's socket.

@@ -97,7 +97,7 @@ func register(ctx context.Context, c *cobra.Command, env *environment, name stri
 	}
 	for _, agent := range hook.Agents() {
 		if agent.Name == name {
-			done, err := agent.Register(ctx, hook.Options{Env: env.lookup, Dial: env.dial, Unheard: env.options.state.in(api.UnheardFolder)})
+			done, err := agent.Register(ctx, hook.Options{Env: env.lookup, Dial: env.dial, Holder: env.options.state.nodeProcess, Unheard: env.options.state.in(api.UnheardFolder)})
 			if asker = cmp.Or(done.Session, done.Name); !done.Bound { // else the node knows whom the process acts for, also after a clear
 				env.options.as = asker
 			}

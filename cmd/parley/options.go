@@ -97,7 +97,13 @@ func notFromEnvironment(f *pflag.FlagSet, name string) {
 
 // fromEnvironment sets options that were not given on the command line from variables, as --log-level from
 // PARLEY_LOG_LEVEL. For an option that may be repeated, the variable has one value a line.
+//
+// A hook that a coding agent runs in a project takes none: the settings of the repository may set variables, and would say which node is
+// asked, as whom, for how long, and what happens where nobody decides.
 func fromEnvironment(c *cobra.Command, env func(string) (string, bool)) error {
+	if project, _ := env("CLAUDE_PROJECT_DIR"); project != "" && isHook(c) {
+		return nil
+	}
 	var failed error
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		name := variablePrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))

@@ -1,16 +1,19 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"parley"
 	"parley/cmd/parley/proc"
 	"parley/cmd/parley/terminal"
+	"parley/gateway/client"
 	"parley/internal/regular"
 )
 
@@ -71,6 +74,34 @@ func readPID(file *os.File) int {
 func (s stateFolder) noLock() error {
 	return parley.Refuse(parley.InvalidArgument, "%s is not a regular file", s.lockPath()).
 		WithHint("remove it: the next start makes the file")
+}
+
+// nodeProcess reports whether a process other than a standby has the folder, and returns its number.
+func (s stateFolder) nodeProcess() (pid int, held bool, err error) {
+	pid, held, err = s.holder()
+	return pid, held && !s.isStandby(pid), err
+}
+
+// isStandby reports whether a process waits as a standby.
+func (s stateFolder) isStandby(pid int) bool {
+	who, err := regular.Read(s.standby())
+	return err == nil && string(who) == strconv.Itoa(pid)
+}
+
+// unanswered returns the error of a node that has the folder though nothing takes connections on its socket, or the one given.
+func (s stateFolder) unanswered(ctx context.Context, unchanged error) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if conn, err := client.Dial(ctx, s.socket()); err == nil {
+		_ = conn.Close() // nothing was sent
+		return unchanged
+	}
+	pid, held, look := s.nodeProcess()
+	if look != nil || !held {
+		return unchanged
+	}
+	return parley.Refuse(parley.NotRunning, "process %d runs on this state folder, and nothing answers on its socket %s: it is starting or stopping, or the socket was removed or replaced",
+		pid, s.socket()).WithHint("if it stays so: parley stop ends it, parley start starts it again, and nothing is lost")
 }
 
 // holder reports whether a process runs on the folder, and returns its number.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
-	"parley/internal/regular"
 )
 
 func statusCommand(env *environment) *cobra.Command {
@@ -195,16 +193,10 @@ func waitsForDisk(ctx context.Context, env *environment) string {
 	return ": the disk " + terminal.SlowDisk(status.Journal.Flushing)
 }
 
-// isStandby reports whether a process waits as a standby.
-func isStandby(env *environment, pid int) bool {
-	who, err := regular.Read(env.options.state.standby())
-	return err == nil && string(who) == strconv.Itoa(pid)
-}
-
 // orStandby returns an error that names the standby on the state folder, or err if there is none.
 func orStandby(env *environment, err error) error {
 	pid, locked, look := env.options.state.holder()
-	if look != nil || !locked || !isStandby(env, pid) {
+	if look != nil || !locked || !env.options.state.isStandby(pid) {
 		return err
 	}
 	return parley.Refuse(parley.NotRunning, "process %d waits as a standby: the node runs elsewhere", pid).

@@ -98,6 +98,9 @@ func (a *again) after(ctx context.Context, err error) error {
 	}
 }
 
+// StartHint is the hint of an error that says that no node runs.
+const StartHint = "start one with: parley start"
+
 // over returns the error for the caller of a call that is not repeated.
 func (a *again) over(ctx context.Context, err error) error {
 	l, isLost := errors.AsType[*lost](err)
@@ -111,7 +114,7 @@ func (a *again) over(ctx context.Context, err error) error {
 	case isRefused:
 		return refused
 	case !l.sent:
-		return parley.Refuse(parley.NotRunning, "%s", a.client.transport.absence()).WithHint("start one with: parley start")
+		return parley.Refuse(parley.NotRunning, "%s", a.client.transport.absence()).WithHint("%s", StartHint)
 	case a.harmless():
 		return parley.Refuse(parley.NotRunning, "the node went away before it answered %s", a.operation).
 			WithHint("parley status --wait 15s says when it is back")

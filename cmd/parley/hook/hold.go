@@ -136,14 +136,55 @@ func (o Options) attended(ctx context.Context) (bool, error) {
 	return got.Attended, nil
 }
 
-// dialTime bounds the look whether there is a node.
-const dialTime = time.Second
+const (
+	dialTime  = time.Second           // bounds the look whether there is a node
+	startTime = 3 * time.Second       // for the socket of a node that starts to be there, or for one that ends to be gone
+	dialAgain = 50 * time.Millisecond // between two looks
+)
 
 // connectionRefused is the error of Windows, which package syscall has under another number than the other systems'.
 const connectionRefused = syscall.Errno(10061)
 
+// isAbsent reports whether an attempt to connect has found that nothing takes connections on the socket.
+func isAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, connectionRefused)
+}
+
+// connect connects to the node's socket. While a process has the state folder and nothing takes connections, it starts or ends, or its
+// socket was removed: connect waits for a moment.
+func (o Options) connect(ctx context.Context) (net.Conn, error) {
+	for until := time.Now().Add(startTime); ; {
+		conn, err := o.Dial(ctx)
+		if err == nil || !isAbsent(err) || o.held() == nil || time.Now().After(until) {
+			return conn, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(dialAgain):
+		}
+	}
+}
+
+// held returns the error of a state folder that a process has, though nobody connects to it, or whose lock cannot be read. It returns nil
+// where nobody has the folder.
+func (o Options) held() error {
+	if o.Holder == nil {
+		return nil
+	}
+	pid, held, err := o.Holder()
+	switch {
+	case err != nil:
+		return parley.Refuse(parley.Timeout, "it cannot be told whether a node runs: %v", err).WithHint("parley doctor says more")
+	case held:
+		return parley.Refuse(parley.Timeout, "a node runs as process %d, and does not answer on its socket", pid).WithHint("parley status and parley doctor say why")
+	}
+	return nil
+}
+
 // unreached returns the error of a node that has not answered. It is NOT_RUNNING only where nothing takes connections on the
-// socket: a node that hangs is there, and a person who lets calls run where there is none did not mean that.
+// socket and no process has the state folder: a node that hangs, or whose socket was removed, is there, and a person who lets calls run
+// where there is none did not mean that.
 func (o Options) unreached(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dialTime)
 	defer cancel()
@@ -151,7 +192,10 @@ func (o Options) unreached(ctx context.Context) error {
 	switch {
 	case err == nil:
 		_ = conn.Close() // nothing was sent
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, connectionRefused):
+	case isAbsent(err):
+		if err := o.held(); err != nil {
+			return err
+		}
 		return parley.Refuse(parley.NotRunning, "no node runs on this state folder")
 	}
 	return parley.Refuse(parley.Timeout, "the node does not answer").WithHint("parley status and parley doctor say why")
@@ -180,7 +224,7 @@ func (o Options) open(ctx context.Context, method, path string, request any) (io
 		body = &text
 	}
 	transport := &http.Transport{
-		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return o.Dial(ctx) },
+		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return o.connect(ctx) },
 		DisableKeepAlives: true,
 	}
 	req, err := http.NewRequestWithContext(ctx, method, "http://parley"+path, body)

@@ -2,13 +2,20 @@ package hook
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"net"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+
+	"parley"
 )
 
 // TestHooksFollowTheirAgentsFormat reads the inputs of both agents, and checks each response.
@@ -198,5 +205,33 @@ func TestPartIsTheSubagent(t *testing.T) {
 		if err != nil || call.partName() != c[1] {
 			t.Errorf("%s is %q, %v", c[0], call.partName(), err)
 		}
+	}
+}
+
+// TestHookWaitsForNodeThatStarts looks for a node while a process has the state folder and its socket is not there yet, and once more
+// where that process ends.
+func TestHookWaitsForNodeThatStarts(t *testing.T) {
+	t.Parallel()
+	o, _ := nodeOfMail(t, nil)
+	reach, looks := o.Dial, 0
+	o.Holder = func() (int, bool, error) { return 7, true, nil }
+	o.Dial = func(ctx context.Context) (net.Conn, error) {
+		if looks++; looks < 4 {
+			return nil, syscall.ECONNREFUSED
+		}
+		return reach(ctx)
+	}
+	if done, err := ClaudeCode().Register(t.Context(), o); err != nil || done.Name != "shop" || looks != 4 {
+		t.Errorf("a node that starts: %+v, %v, %d looks", done, err, looks)
+	}
+	o.Dial = func(context.Context) (net.Conn, error) { return nil, fs.ErrNotExist }
+	held := 3
+	o.Holder = func() (int, bool, error) { held--; return 7, held > 0, nil }
+	if _, err := ClaudeCode().Register(t.Context(), o); parley.CodeOf(err) != parley.NotRunning || held > 0 {
+		t.Errorf("a node that ends: %v", err)
+	}
+	o.Holder = func() (int, bool, error) { return 0, false, errors.New("it is a pipe") }
+	if _, err := ClaudeCode().Register(t.Context(), o); parley.CodeOf(err) != parley.Timeout || !strings.Contains(err.Error(), "it is a pipe") {
+		t.Errorf("a lock that cannot be read: %v", err)
 	}
 }

@@ -12,6 +12,9 @@ import (
 // hook that has it asks nobody and allows nothing.
 const ProbeVariable = "PARLEY_PROBE"
 
+// ProbeDies is the token with which a hook kills itself in place of an answer.
+const ProbeDies = "dies"
+
 const maxToken = 64 // bytes of a probe's token that are repeated
 
 // ProbeReason is the reason for which a hook denies a call that is tried. The token tells the hook that was called now

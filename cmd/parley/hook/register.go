@@ -66,10 +66,10 @@ func (a Agent) writes(call toolCall, o Options) *api.Writes {
 	return w
 }
 
-// registered registers the agent. Where no node runs, the next one is left word.
+// registered registers the agent. Where no node answers, the next one is left word.
 func (a Agent) registered(ctx context.Context, wanted api.Register, o Options) (done api.Registered, _ error) {
 	text, err := o.exchange(ctx, http.MethodPost, api.RegisterPath, wanted)
-	if parley.CodeOf(err) == parley.NotRunning {
+	if code := parley.CodeOf(err); code == parley.NotRunning || code == parley.Timeout { // it may never have heard of this
 		wanted.Mail, wanted.Writes = nil, nil
 		err = cmp.Or(o.leave(wanted), err)
 	}
@@ -117,7 +117,7 @@ func (o Options) leave(wanted api.Register) error {
 		err = writeNew(path, text)
 	}
 	if err != nil {
-		return parley.Refuse(parley.Internal, "no node runs, and the session cannot be noted for the next one: %v", err)
+		return parley.Refuse(parley.Internal, "no node answers, and the session cannot be noted for the next one: %v", err)
 	}
 	return nil
 }

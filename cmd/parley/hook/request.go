@@ -53,6 +53,7 @@ type Options struct {
 
 	Client func(client.Options) *client.Client         // opens a client of the node
 	Dial   func(ctx context.Context) (net.Conn, error) // connects to the node's socket
+	Holder func() (pid int, held bool, err error)      // returns the process of the node that has the state folder; nil: none has
 	Env    func(string) (string, bool)
 }
 

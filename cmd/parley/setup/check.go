@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,6 +68,7 @@ func (s settings) checkClaudeCode(ctx context.Context) (words string, good bool)
 		wrong = append(wrong, fmt.Sprintf("no hook on %s, so mail does not reach its model: parley setup claude-code enters it", strings.Join(mail, ", ")))
 	}
 	wrong = append(wrong, s.wrongHooks(ctx, sources, claudeHooks("", "", otherwise(s.agent.Name, "", "")))...)
+	wrong = append(wrong, replaced(sources)...)
 	wrong = append(wrong, s.wrongServers(ctx)...)
 	wrong = append(wrong, s.wrongClient(ctx)...)
 	asks := "asks in every mode"
@@ -85,12 +87,20 @@ func (s settings) checkClaudeCode(ctx context.Context) (words string, good bool)
 	case len(wrong) > 0:
 		return strings.Join(wrong, "; "), false
 	case !found:
+		if i := slices.IndexFunc(own, func(h ownHook) bool { return h.asks() && !h.isShut(s.agent.Name) }); i >= 0 {
+			return fmt.Sprintf("the hook on %s is not as setup enters it, and without the program claude it cannot be tried that its failure blocks: parley setup claude-code replaces it", own[i].event), false
+		}
 		return asks + "; the program claude is not on the path, so it was not tried" + away, len(others) == 0
 	case isOlder(version, LeastClaudeCode):
 		return fmt.Sprintf("version %s is too old to ask in every mode: at least %s", version, LeastClaudeCode), false
 	}
-	if failed := s.probe(ctx, sources); failed != "" {
+	if failed := s.probe(ctx, sources, false); failed != "" {
 		return fmt.Sprintf("version %s was tried: %s", version, failed), false
+	}
+	if slices.ContainsFunc(own, func(h ownHook) bool { return h.asks() && !h.isShut(s.agent.Name) }) {
+		if failed := s.probe(ctx, sources, true); failed != "" {
+			return fmt.Sprintf("version %s was tried: %s", version, failed), false
+		}
 	}
 	return asks + ", version " + version + ": a call was tried, and refused" + away + ". --bare, --safe-mode, --restricted and --setting-sources leave hooks out", len(others) == 0
 }
@@ -188,6 +198,34 @@ func simpleModes() []string {
 	return []string{"CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_RESTRICTED"}
 }
 
+// asks reports whether a hook decides about calls.
+func (h ownHook) asks() bool { return h.event == hook.PreToolUse || h.event == hook.PermissionRequest }
+
+// replaced returns which variables a project's settings give to the hooks that may put another program in the hook's place. One of them is
+// enough for a repository to have no hook run, and no call asked.
+func replaced(sources []source) (wrong []string) {
+	for _, from := range sources {
+		if from.flag != " --project" {
+			continue
+		}
+		var env map[string]any
+		_ = json.Unmarshal(from.doc.get("env"), &env) // what is no object sets nothing
+		names := slices.DeleteFunc(slices.Sorted(maps.Keys(env)), func(name string) bool { return !replacesPrograms(name) })
+		if len(names) > 0 {
+			wrong = append(wrong, fmt.Sprintf("%s sets %s, which may have another program run in place of the hook, so that nothing is asked: take it out", from.path, strings.Join(names, ", ")))
+		}
+	}
+	return wrong
+}
+
+// replacesPrograms reports whether a variable says which program, shell or library runs.
+func replacesPrograms(name string) bool {
+	return slices.Contains([]string{"PATH", "BASH_ENV", "ENV", "SHELL"}, name) || isShells(name) || strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_")
+}
+
+// isShells reports whether a variable says how Claude Code runs commands, hooks too.
+func isShells(name string) bool { return strings.HasPrefix(name, "CLAUDE_CODE_SHELL") }
+
 // missingFrom returns the events of the wanted hooks on which there is none.
 func missingFrom(own []ownHook, wanted []eventHook) (missing []string) {
 	for _, h := range wanted {
@@ -206,7 +244,7 @@ func (s settings) wrongHooks(ctx context.Context, sources []source, wanted []eve
 		var events []string
 		for _, h := range from.doc.own(s.agent.Name) {
 			i := slices.IndexFunc(wanted, func(w eventHook) bool { return w.event == h.event })
-			if i >= 0 && h.differs(wanted[i]) {
+			if i >= 0 && (h.differs(wanted[i]) || endsShut(wanted[i].Command) && !s.shuts(h)) {
 				events = append(events, h.event)
 			}
 			if !tried[h.program] {
@@ -228,10 +266,14 @@ func (s settings) wrongHooks(ctx context.Context, sources []source, wanted []eve
 	return wrong
 }
 
-// differs reports whether a hook is less than the wanted one: it asks about fewer calls, gives up earlier, or allows where
-// it fails.
+// shuts reports whether a hook blocks where it fails, or may: of Claude Code, a probe tells then.
+func (s settings) shuts(h ownHook) bool {
+	return h.isShut(s.agent.Name) || s.agent.Name == hook.ClaudeCode().Name && endsShut(h.Command)
+}
+
+// differs reports whether a hook is less than the wanted one: it asks about fewer calls, or gives up earlier.
 func (h ownHook) differs(wanted eventHook) bool {
-	if h.matcher != "" || h.Type != "command" || h.Timeout < wanted.Timeout || isShut(wanted.Command) && !isShut(h.Command) || wanted.Wakes && !h.Wakes {
+	if h.matcher != "" || h.Type != "command" || h.Timeout < wanted.Timeout || wanted.Wakes && !h.Wakes {
 		return true
 	}
 	for _, name := range []string{"if", "async", "asyncRewake", "once"} { // which limit when it runs, or what it decides
@@ -247,7 +289,7 @@ func (s settings) nodeOf(args []string) string {
 	if set := flagOf(args, "--state"); set != "" {
 		return set
 	}
-	if set, ok := s.Env("PARLEY_STATE"); ok && set != "" {
+	if set, ok := s.Env("PARLEY_STATE"); ok && set != "" && s.agent.Name != hook.ClaudeCode().Name { // of whose hooks it is no option
 		return set
 	}
 	return s.Default

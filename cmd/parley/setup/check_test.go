@@ -43,6 +43,14 @@ func TestCheckFindsWhatDoesNotAsk(t *testing.T) {
 		"in background":    {agent: claude, changed: map[string]func(string) string{own: replacing(`"timeout"`, `"async": true, "timeout"`)}, want: "hooks on PreToolUse in"},
 		"gives up":         {agent: claude, changed: map[string]func(string) string{own: replacing(`86400`, `600`)}, want: "hooks on PreToolUse in"},
 		"lets failures by": {agent: claude, changed: map[string]func(string) string{own: replacing(`exit 2`, `exit 1`)}, want: "hooks on PreToolUse in"},
+		"hides failures":   {agent: claude, changed: map[string]func(string) string{own: replacing(` || {`, ` || true || {`)}, want: "not as setup enters it"},
+		"hides them, too":  {agent: claude, changed: map[string]func(string) string{own: replacing(` || {`, ` --skip-asked; true || {`)}, want: "not as setup enters it"},
+		"in the quotes":    {agent: claude, changed: map[string]func(string) string{own: replacing(`.claude/settings.json, or`, `'; exit 0; echo ', or`)}, want: "not as setup enters it"},
+		"detaches":         {agent: claude, changed: map[string]func(string) string{own: replacing(` || {`, ` & true || {`)}, want: "not as setup enters it"},
+		"is wrapped":       {agent: claude, changed: map[string]func(string) string{own: replacing(`"command": "`, `"command": "env A=1 `)}, want: "not as setup enters it"},
+		"another program":  {agent: claude, files: map[string]string{project: `{"env": {"CLAUDE_CODE_SHELL_PREFIX": "true", "EDITOR": "ed"}}`}, want: "settings.json sets CLAUDE_CODE_SHELL_PREFIX, which may have another program run in place of the hook"},
+		"another path":     {agent: claude, files: map[string]string{local: `{"env": {"PATH": ".", "LD_PRELOAD": "x.so"}}`}, want: "sets LD_PRELOAD, PATH, which"},
+		"own path":         {agent: claude, changed: map[string]func(string) string{own: replacing(`{`, `{"env": {"PATH": "/bin"},`)}},
 		"some events":      {agent: claude, changed: map[string]func(string) string{own: replacing(`"PermissionRequest"`, `"Permission"`)}, want: "no hook on PermissionRequest"},
 		"no such program":  {agent: claude, changed: map[string]func(string) string{own: programGone}, want: "/nonexistent/parley, does not run"},
 		"no such client": {agent: claude, changed: map[string]func(string) string{own: func(text string) string {
@@ -55,7 +63,8 @@ func TestCheckFindsWhatDoesNotAsk(t *testing.T) {
 		}, want: "is of version \"v1.2.4\""},
 		"another node": {agent: claude, options: func(o *Options) { o.State = "/elsewhere" }, want: "ask another node, that of /state"},
 		"another by default": {agent: claude, options: func(o *Options) {
-			o.Env = func(name string) (string, bool) { return "/elsewhere", name == "PARLEY_STATE" }
+			o.Env = func(name string) (string, bool) { return "/state", name == "PARLEY_STATE" }
+			o.Default = "/elsewhere"
 		}, changed: map[string]func(string) string{own: func(text string) string { return strings.ReplaceAll(text, " --state /state", "") }}, want: "that of /elsewhere"},
 
 		"nobody there, as the mode": {agent: claude, changed: map[string]func(string) string{own: replacing(" || ", " --when-away mode || ")}, want: "no node runs, so a call runs unasked if"},
@@ -95,6 +104,7 @@ func TestCheckFindsWhatDoesNotAsk(t *testing.T) {
 		}, want: "/plugin/skills/a/SKILL.md"},
 
 		"codex as entered":   {agent: codex},
+		"codex, hides":       {agent: codex, changed: map[string]func(string) string{".codex/hooks.json": replacing(` || {`, ` || true || {`)}, want: "hooks on PermissionRequest in"},
 		"codex, lets by":     {agent: codex, changed: map[string]func(string) string{".codex/hooks.json": replacing("exit 2", "exit 1")}, want: "hooks on PermissionRequest in"},
 		"codex, others":      {agent: codex, files: map[string]string{"project/.codex/hooks.json": othersOn("PermissionRequest")}, want: `hooks of others may allow calls where nobody decides in Parley: "echo \n yes" on PermissionRequest in `},
 		"codex, others' own": {agent: codex, changed: map[string]func(string) string{".codex/config.toml": adding("\n[[hooks.PermissionRequest]]\n[[hooks.PermissionRequest.hooks]]\ntype = \"command\"\ncommand = \"echo yes\"\n")}, want: ".codex/config.toml"},

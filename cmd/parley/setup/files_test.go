@@ -160,7 +160,7 @@ func TestSetupReplacesEarlierEntries(t *testing.T) {
 	for _, h := range own {
 		shut := h.event == hook.PreToolUse || h.event == hook.PermissionRequest
 		asks := shut || h.event == hook.Elicitation
-		if h.matcher != "" || isShut(h.Command) != shut || (h.Timeout == 86400) != asks || strings.Contains(h.Command, "--when-away deny") != asks || (h.Failure == "block") != shut {
+		if h.matcher != "" || h.isShut("claude-code") != shut || (h.Timeout == 86400) != asks || strings.Contains(h.Command, "--when-away deny") != asks || (h.Failure == "block") != shut {
 			t.Errorf("%s for %q has %+v", h.event, h.matcher, h.hookHandler)
 		}
 	}

@@ -73,9 +73,26 @@ func otherwise(agent, command, shown string) string {
 		`delete the entries with "%s" in %s, or where parley runs: parley setup %s --remove`, entry, shown, agent)) + " >&2; exit 2; }"
 }
 
-// isShut reports whether a command blocks if the hook in it fails.
-func isShut(command string) bool {
+// endsShut reports whether a command ends as one that blocks if the hook in it fails. That it does so is for who runs it to see.
+func endsShut(command string) bool {
 	return strings.Contains(command, "|| {") && strings.HasSuffix(command, "exit 2; }")
+}
+
+// isShut reports whether the command of a hook of Parley's is what setup enters so that it blocks if the hook fails, and nothing else: what
+// stands between the hook and its end, as in "|| true", would hide the failure.
+func (h ownHook) isShut(agent string) bool {
+	joined := shell.Join(append([]string{h.program, "hook", agent}, h.args...))
+	rest, ok := strings.CutPrefix(h.Command, joined)
+	if !ok {
+		return false
+	}
+	const mark = "\x00"
+	before, after, _ := strings.Cut(otherwise(agent, joined, mark), mark)
+	shown, ok := strings.CutPrefix(rest, before)
+	if ok {
+		shown, ok = strings.CutSuffix(shown, after)
+	}
+	return ok && !strings.Contains(strings.ReplaceAll(shown, `'\''`, ""), "'") // it stays within the quotes
 }
 
 // setHooks brings Parley's own hooks to the given ones. A hook of its own stays in its place in a group for all tools. The

@@ -32,7 +32,8 @@ const (
 // probe has Claude Code make a call that does nothing. It has the settings of the folder, and a model that is played here.
 // It returns what is wrong: "" if the hook was called, asks this node, and the call was refused for it. The person's own
 // folders are left as they are. The run has a folder of its own, with copies of what settings say of hooks and calls.
-func (s settings) probe(ctx context.Context, sources []source) (wrong string) {
+// With dies, the hook is killed in place of an answer, and the call is to be blocked for that.
+func (s settings) probe(ctx context.Context, sources []source, dies bool) (wrong string) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	scratch, err := os.MkdirTemp("", "parley-probe-*")
@@ -50,7 +51,11 @@ func (s settings) probe(ctx context.Context, sources []source) (wrong string) {
 	}
 	defer model.close()
 	token := rand.Text()
-	c := probeCommand(ctx, scratch, project, token, "claude", "-p", "Try the hook.", "--permission-mode", "default")
+	words := []string{"claude", "-p", "Try the hook.", "--permission-mode", "default"}
+	if dies {
+		token, words = hook.ProbeDies, append(words, "--allowedTools", "Bash") // what is not blocked runs
+	}
+	c := probeCommand(ctx, scratch, project, token, words...)
 	c.Env = append(c.Env, "CLAUDE_CONFIG_DIR="+config, "ANTHROPIC_BASE_URL=http://"+model.address, "ANTHROPIC_API_KEY=none",
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1")
 	said, err := c.CombinedOutput()
@@ -66,6 +71,10 @@ func (s settings) probe(ctx context.Context, sources []source) (wrong string) {
 		fallthrough
 	case !made:
 		return fmt.Sprintf("the call could not be tried: %v: %s", err, shortened(string(said)))
+	case dies && model.wasRefused():
+		return ""
+	case dies:
+		return fmt.Sprintf("where a hook fails the call runs: its entries are not as setup makes them: parley setup %s replaces them", s.agent.Name)
 	case strings.Contains(result, hook.ProbeReason(token, s.State)):
 		return ""
 	case strings.Contains(result, token):
@@ -89,7 +98,7 @@ func probeCommand(ctx context.Context, scratch, folder, token string, words ...s
 // leave hooks out are not among them.
 func isAgents(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
-	return !slices.Contains(simpleModes(), name) && slices.ContainsFunc([]string{"CLAUDE", "ANTHROPIC_", "CODEX_", "OPENAI_", "AWS_", "OTEL_"}, func(p string) bool { return strings.HasPrefix(name, p) })
+	return !slices.Contains(simpleModes(), name) && !isShells(name) && slices.ContainsFunc([]string{"CLAUDE", "ANTHROPIC_", "CODEX_", "OPENAI_", "AWS_", "OTEL_"}, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 // copySettings writes what the settings say of hooks and calls where Claude Code finds it for a project. Hooks of others
@@ -117,8 +126,8 @@ func (s settings) copySettings(sources []source, config, project string) error {
 	return os.WriteFile(filepath.Join(config, ".claude.json"), plainJSON(trusted), 0o600)
 }
 
-// harmless returns what settings say of hooks and calls. Hooks of others do nothing in it, and of the variables those for
-// hooks are left.
+// harmless returns what settings say of hooks and calls. Hooks of others do nothing in it. Of the variables all are left that may reach a
+// hook, but for those of the model and of what the probe itself sets.
 func (s settings) harmless(d *document) []byte {
 	var all struct {
 		Hooks       map[string]any    `json:"hooks,omitempty"`
@@ -132,7 +141,7 @@ func (s settings) harmless(d *document) []byte {
 		}
 	}
 	for name := range all.Env {
-		if name != "PATH" && !strings.HasPrefix(name, "PARLEY_") && !slices.Contains(simpleModes(), name) {
+		if upper := strings.ToUpper(name); isAgents(name) || strings.HasSuffix(upper, "_PROXY") || name == "XDG_CACHE_HOME" || name == hook.ProbeVariable {
 			delete(all.Env, name)
 		}
 	}
@@ -168,9 +177,10 @@ type model struct {
 	server  *http.Server
 	done    chan struct{}
 
-	mu   sync.Mutex
-	made bool
-	text string
+	mu      sync.Mutex
+	made    bool
+	refused bool // the call was not run
+	text    string
 }
 
 func playModel() (*model, error) {
@@ -199,11 +209,18 @@ func (m *model) result() (string, bool) {
 	return m.text, m.made
 }
 
-// keep keeps the result of the call.
-func (m *model) keep(text string) {
+// wasRefused reports whether the result of the call is an error.
+func (m *model) wasRefused() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.made, m.text = true, text
+	return m.refused
+}
+
+// keep keeps the result of the call.
+func (m *model) keep(text string, refused bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.made, m.text, m.refused = true, text, refused
 }
 
 // ServeHTTP answers with the call, and with a word once it was made. It refuses all else, also to be a proxy.
@@ -233,11 +250,12 @@ func (m *model) answerMessages(w http.ResponseWriter, body []byte) bool {
 		var blocks []struct {
 			Type    string          `json:"type"`
 			Content json.RawMessage `json:"content"`
+			Failed  bool            `json:"is_error"`
 		}
 		_ = json.Unmarshal(message.Content, &blocks) // it may be a text
 		for _, b := range blocks {
 			if b.Type == "tool_result" {
-				m.keep(textOf(b.Content))
+				m.keep(textOf(b.Content), b.Failed)
 			}
 		}
 	}

@@ -434,7 +434,7 @@ func (m *model) answerResponses(w http.ResponseWriter, body []byte) bool {
 	}
 	for _, item := range in.Input {
 		if item.Type == "function_call_output" {
-			m.keep(textOf(item.Output))
+			m.keep(textOf(item.Output), false)
 		}
 	}
 	item := map[string]any{
