@@ -577,10 +577,10 @@ func (m *Message) Takes(decision string) bool {
 	})
 }
 
-// AsksSame reports whether two messages are open approvals for the same call, in the same folder. One agent has to ask
-// one recipient in both. They may be decided as one, whatever the agent says of each.
+// AsksSame reports whether two messages are open approvals for the same call, in the same folder. One agent, or one session of a coding
+// agent, has to ask one recipient in both. They may be decided as one, whatever the agent says of each.
 func (m *Message) AsksSame(o *Message) bool {
-	return m.AnswerNeeded && o.AnswerNeeded && m.IsSecondVote() == o.IsSecondVote() && m.Permission != nil && o.Permission != nil && m.Permission.IsSameCall(o.Permission) && m.Permission.Caller() == o.Permission.Caller() && m.From == o.From && m.To == o.To &&
+	return m.AnswerNeeded && o.AnswerNeeded && m.IsSecondVote() == o.IsSecondVote() && m.Permission != nil && o.Permission != nil && m.Permission.IsSameCall(o.Permission) && m.Permission.Caller() == o.Permission.Caller() && m.Permission.Session == o.Permission.Session && m.From == o.From && m.To == o.To &&
 		slices.EqualFunc(m.Fields, o.Fields, func(a, b events.Field) bool { return a.Name == b.Name && slices.Equal(a.Options, b.Options) })
 }
 

@@ -48,7 +48,10 @@ func TestSameAsksAreOneGroup(t *testing.T) {
 	all := []view.Message{
 		open(fae, "a", "/srv"), open(fae, "b", "/srv"), open(fae, "a", "/srv"), open(bob, "a", "/srv"), open(fae, "a", "/tmp"), settled, {Number: 6}, {Number: 7}, open(fae, "a", "/tmp"),
 	}
-	want := [][]int{{0, 2}, {1}, {3}, {4, 8}, {5}, {6}, {7}}
+	session := open(fae, "a", "/srv")
+	session.Permission.Session = "Claude Code · app 2"
+	all = append(all, session)
+	want := [][]int{{0, 2}, {1}, {3}, {4, 8}, {5}, {6}, {7}, {9}}
 	if got := view.Together(all); !slices.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("got %v, want %v", got, want)
 	}

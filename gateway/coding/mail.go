@@ -40,14 +40,15 @@ const (
 	writtenWithin = 30 * time.Second // of a text: the time in which it is in the transcript, which is written behind
 )
 
-// box is a mailbox that a session reads. Of one with all, each reader is offered all mail.
+// box is a mailbox that a session reads. Of one with all, each reader is offered all mail. Of one with mine, only what is about the session.
 type box struct {
 	*actors.Agent
-	all bool
+	all, mine bool
 }
 
-// boxes returns the mailboxes that a session reads: its own and, if it was active last or each session has all mail, that of its
-// address.
+// boxes returns the mailboxes that a session reads: its own and that of its address. Of the latter all is for the session that was active
+// last, or for each session if the reader has set that. What is about one session, as a question on a call that it makes, is for that one
+// alone while it lives.
 func (l *Sessions) boxes(ctx context.Context, s *session) ([]box, error) {
 	boxes := []box{{Agent: l.agent(s.agent)}}
 	set, err := actors.AttentionOf(ctx, l.agent(s.address))
@@ -59,10 +60,54 @@ func (l *Sessions) boxes(ctx context.Context, s *session) ([]box, error) {
 			return nil, err
 		}
 	}
-	if set.AllSessions || l.latest(s) {
-		boxes = append(boxes, box{l.agent(s.address), set.AllSessions})
+	return append(boxes, box{l.agent(s.address), set.AllSessions, !set.AllSessions && !l.latest(s)}), nil
+}
+
+// unoffered returns the messages of a mailbox that a session may be offered, and how many there are. Of its address those are left out
+// that are about another session.
+func (l *Sessions) unoffered(ctx context.Context, s *session, b box) (waiting []view.Message, all int, err error) {
+	if waiting, all, err = b.Unoffered(ctx, s.agent, maxNotice); err != nil || b.ID() != s.address {
+		return waiting, all, err
 	}
-	return boxes, nil
+	kept := waiting[:0:0]
+	for _, m := range waiting {
+		about, err := l.about(ctx, b.Agent, m)
+		if err != nil {
+			return nil, 0, err
+		}
+		if about == s.agent || about.IsZero() && !b.mine {
+			kept = append(kept, m)
+		}
+	}
+	if b.mine {
+		return kept, len(kept), nil
+	}
+	return kept, all - len(waiting) + len(kept), nil
+}
+
+// about returns the living session that a message to an address is about: that which has asked the form at the beginning of its thread. It
+// returns no agent for any other message.
+func (l *Sessions) about(ctx context.Context, address *actors.Agent, m view.Message) (none capabilities.ID, err error) {
+	if m.Thread.IsZero() || m.From == address.ID() {
+		return none, nil
+	}
+	first, err := address.Message(ctx, capabilities.FormID(m.Thread))
+	switch {
+	case parley.CodeOf(err) == parley.NoSuchMessage:
+		return none, nil // it is another's
+	case err != nil:
+		return none, err
+	case first.From != address.ID() || first.Origin == nil || first.Origin.Dialect != events.Held || first.Origin.Session == "":
+		return none, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, other := range l.living {
+		if other.address == address.ID() && other.id == first.Origin.Session {
+			return other.agent, nil
+		}
+	}
+	return none, nil
 }
 
 // readers returns the agents of the living sessions of an address.
@@ -331,7 +376,7 @@ func (l *Sessions) claim(ctx context.Context, s *session, m api.MailMoment, p ap
 		return "", err
 	}
 	for _, box := range boxes {
-		waiting, _, err := box.Unoffered(ctx, s.agent, maxNotice)
+		waiting, _, err := l.unoffered(ctx, s, box)
 		if err != nil {
 			return "", err
 		}
@@ -505,14 +550,10 @@ func (l *Sessions) Read(ctx context.Context, agent *actors.Agent, r api.ReadMail
 		if boxes, err = l.boxes(ctx, s); err != nil {
 			return resp, err
 		}
-		if len(boxes) == 1 { // what it was told of is its own to read
-			boxes = append(boxes, box{Agent: l.agent(s.address)})
-			reader.only = true
-		}
 	}
-	for i, box := range boxes {
+	for _, box := range boxes {
 		first := len(reader.got.Mail)
-		if err := reader.readBox(ctx, box, i == 1 && reader.only); err != nil {
+		if err := reader.readBox(ctx, box); err != nil {
 			return resp, err
 		}
 		slices.SortStableFunc(reader.got.Mail[first:], func(a, b api.ReadMail) int { // what came back may be older than what was told of
@@ -588,7 +629,7 @@ func Count(ctx context.Context, l *Sessions, agent *actors.Agent) (resp api.Read
 		return resp, err
 	}
 	for _, box := range boxes {
-		_, all, err := box.Unoffered(ctx, s.agent, 0)
+		_, all, err := l.unoffered(ctx, s, box)
 		if err != nil {
 			return resp, err
 		}
@@ -606,12 +647,11 @@ type reading struct {
 	l    *Sessions
 	s    *session
 	left int // characters
-	only bool
 	got  api.ReadMailResponse
 }
 
-// readBox adds the unread mail of a mailbox: what the session was offered, and then the rest, unless offered is true.
-func (r *reading) readBox(ctx context.Context, box box, offered bool) error {
+// readBox adds the unread mail of a mailbox: what the session was offered, and then the rest that is for it.
+func (r *reading) readBox(ctx context.Context, box box) error {
 	var known []mailbox.Offer
 	if !r.s.address.IsZero() { // of an agent without sessions nothing is seen: what it was given once it has
 		var err error
@@ -626,10 +666,7 @@ func (r *reading) readBox(ctx context.Context, box box, offered bool) error {
 			}
 		}
 	}
-	if offered {
-		return nil
-	}
-	waiting, all, err := box.Unoffered(ctx, r.s.agent, maxNotice)
+	waiting, all, err := r.l.unoffered(ctx, r.s, box)
 	if err != nil {
 		return err
 	}

@@ -255,6 +255,57 @@ func TestAddressMailIsOfTheLastActive(t *testing.T) {
 	}
 }
 
+// TestQuestionIsForTheSessionThatAsked has a person ask back on a call of the session that was not active last: with a form that is open, and
+// with one that has ended for it. Once that session has ended, another has it.
+func TestQuestionIsForTheSessionThatAsked(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	one, _ := f.enter("a", f.self, api.MomentStart, "startup")
+	two, _ := f.enter("b", runtime.Process{PID: 1, Start: "x"}, api.MomentStart, "startup")
+	asked, err := f.address.Approve(t.Context(), mailbox.RequestApproval{
+		Permission: parley.Permission{Tool: "Bash", Input: `{"command":"git push"}`}, Key: "call", Origin: &events.Origin{Dialect: events.Held, Session: "a", ID: "1"}, SessionAgent: one,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	askBack := func(text string) {
+		t.Helper()
+		if _, err := actors.Post(t.Context(), f.node.Host(), mailbox.PostMessage{Reply: capabilities.FormID(asked.Form), Post: parley.Post{Text: text}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	askBack("to which branch?")
+	stop := api.MailMoment{Moment: api.MomentStop}
+	if got := f.notice(two, stop); got != "" {
+		t.Errorf("the other session is told: %q", got)
+	}
+	if got := f.read(two); len(got) != 0 {
+		t.Errorf("the other session reads %+v", got)
+	}
+	if got, err := Count(t.Context(), f.all, actors.AgentOf(f.node, two)); err != nil || got.Unread != 0 {
+		t.Errorf("the other session has %d unread, %v", got.Unread, err)
+	}
+	if got := f.notice(one, stop); !strings.HasPrefix(got, "Parley shop:") {
+		t.Errorf("the session that asked is told: %q", got)
+	}
+	if got := f.read(one); len(got) != 1 || got[0].Text != "to which branch?" {
+		t.Errorf("the session that asked reads %+v", got)
+	}
+	if _, err := f.address.Cancel(t.Context(), capabilities.FormID(asked.Form), "you asked back"); err != nil {
+		t.Fatal(err)
+	}
+	askBack("and why?")
+	if got := f.read(two); len(got) != 0 {
+		t.Errorf("after the end of the form the other session reads %+v", got)
+	}
+	if err := f.all.End(t.Context(), one); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.read(two); len(got) != 2 || got[0].Text != "to which branch?" || got[1].Text != "and why?" { // what the other was not seen to be shown, too
+		t.Errorf("after the end of the session the other one reads %+v", got)
+	}
+}
+
 // TestResumeOffersAgain returns what the conversation has lost, and keeps what it has.
 func TestResumeOffersAgain(t *testing.T) {
 	t.Parallel()

@@ -125,7 +125,7 @@ func (l *Sessions) waits(ctx context.Context, s *session) (newest uint64, err er
 		return 0, err
 	}
 	for _, box := range boxes {
-		waiting, _, err := box.Unoffered(ctx, s.agent, maxNotice)
+		waiting, _, err := l.unoffered(ctx, s, box)
 		if err != nil {
 			return 0, err
 		}

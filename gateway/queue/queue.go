@@ -141,6 +141,7 @@ type folded struct {
 type alike struct {
 	caller    capabilities.ID // of whom a call is, if not of the asker
 	from, to  capabilities.ID
+	session   string // of a coding agent: its name
 	folder    string
 	risk      risk.Level
 	identical string // the call; "" for similar ones
@@ -165,7 +166,7 @@ func fold(all []view.Message, r *Readings, now capabilities.Time) []folded {
 			rows = append(rows, folded{of: []int{i}})
 			continue
 		}
-		key := alike{from: m.From, to: m.To, caller: m.Permission.Caller(), identical: m.Permission.Call(), answers: answersOf(m)}
+		key := alike{from: m.From, to: m.To, caller: m.Permission.Caller(), session: m.Permission.Session, identical: m.Permission.Call(), answers: answersOf(m)}
 		if at, ok := identical[key]; ok {
 			rows[at].of, rows[at].why = append(rows[at].of, i), Identical
 			continue
@@ -186,7 +187,7 @@ func foldSimilar(all []view.Message, rows []folded, r *Readings, now capabilitie
 		if f == nil || !folds(m) || f.Risk == risk.High || f.alike == "" {
 			continue
 		}
-		key := alike{from: m.From, to: m.To, caller: m.Permission.Caller(), folder: m.Permission.Folder, risk: f.Risk, key: f.alike, answers: answersOf(m)}
+		key := alike{from: m.From, to: m.To, caller: m.Permission.Caller(), session: m.Permission.Session, folder: m.Permission.Folder, risk: f.Risk, key: f.alike, answers: answersOf(m)}
 		if isDueSoon(m, now) {
 			key.limit = m.Deadline
 		}

@@ -83,6 +83,7 @@ func TestQueueIsRanked(t *testing.T) {
 
 func TestCallsFold(t *testing.T) {
 	votes := func(m *view.Message) { m.Votes = &view.Votes{Need: 2} }
+	other := func(m *view.Message) { m.Permission.Session = "Claude Code · app 2" }
 	folder := func(m *view.Message) { m.Permission.Folder = "/srv/other" }
 	for name, c := range map[string]struct {
 		all  []view.Message
@@ -94,6 +95,8 @@ func TestCallsFold(t *testing.T) {
 		"identical among similar":   {[]view.Message{ask(1, "go test a"), ask(1, "go test a"), ask(1, "go test c")}, "3 similar"},
 		"other subcommands":         {[]view.Message{ask(1, "go test a"), ask(1, "go vet b"), ask(1, "go build c")}, "1, 1, 1"},
 		"of two agents":             {[]view.Message{ask(1, "ls"), ask(2, "ls")}, "1, 1"},
+		"of two sessions":           {[]view.Message{ask(1, "ls"), ask(1, "ls", other), ask(1, "ls", other)}, "1, 2 identical"},
+		"similar, of two sessions":  {[]view.Message{ask(1, "go test a"), ask(1, "go test b"), ask(1, "go test c", other)}, "1, 1, 1"},
 		"high risk":                 {[]view.Message{ask(1, "sudo a"), ask(1, "sudo b"), ask(1, "sudo c")}, "1, 1, 1"},
 		"high risk, identical":      {[]view.Message{ask(1, "sudo a"), ask(1, "sudo a")}, "2 identical"},
 		"other risk":                {[]view.Message{ask(1, "cat a"), ask(1, "cat b"), ask(1, "cat ../c")}, "1, 1, 1"},
