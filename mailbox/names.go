@@ -173,14 +173,15 @@ func (l *Names) Of(id capabilities.ID) (string, error) {
 	return name, err
 }
 
-// describe returns an agent as error messages show it: by the agent's own name for it, or else by its ID. It fails with
+// describe returns an agent as error messages show it: by the agent's own name for it, or else by the end of its ID. It fails with
 // PagedOut.
 func (l *Names) describe(id capabilities.ID) (string, error) {
 	name, err := l.Of(id)
 	if name != "" || err != nil {
 		return strconv.Quote(name), err
 	}
-	return id.String(), nil
+	text := id.ULID.String()
+	return "agent …" + text[len(text)-8:], nil
 }
 
 // grantName returns the agent's name for a reference that it gives; without one, the field or edge of the reference. It

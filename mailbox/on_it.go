@@ -3,6 +3,7 @@ package mailbox
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	"parley"
 	"parley/capabilities"
@@ -60,7 +61,7 @@ func (f *Form) checkClaim(by capabilities.ID, now capabilities.Time) error {
 	if c == nil || c.By == by || !isForOne(f) || len(f.Holders) > 0 && !f.mayAnswer(c.By) { // only the home has holders
 		return nil
 	}
-	return claimed("another agent", "NUMBER", c)
+	return claimed("another agent", "NUMBER", c, now)
 }
 
 // checkClaimed is checkClaim for the agent's own copy, in its own words.
@@ -68,16 +69,16 @@ func checkClaimed(s *State, m *Message, now capabilities.Time) error {
 	if err := m.Form.checkClaim(s.ID, now); err == nil {
 		return nil
 	}
-	return claimedBy(s, m, m.Form.Claim(now))
+	return claimedBy(s, m, m.Form.Claim(now), now)
 }
 
 // claimedBy returns the error of a form that another is on, with the agent's own name and number.
-func claimedBy(s *State, m *Message, c *events.FormClaimed) error {
+func claimedBy(s *State, m *Message, c *events.FormClaimed, now capabilities.Time) error {
 	who, err := s.Names.describe(c.By)
 	if err != nil {
 		return err
 	}
-	return claimed(who, strconv.FormatUint(m.Number, 10), c)
+	return claimed(who, strconv.FormatUint(m.Number, 10), c, now)
 }
 
 // ClaimForm claims a form at its home, for an agent that may answer it, or without Until ends its claim. With TakeOver it takes over the
@@ -99,13 +100,16 @@ func DraftClaim(s *State, ref capabilities.FormRef, until capabilities.Time, tak
 		return ClaimForm{}, capabilities.ID{}, err
 	}
 	if c := m.Form.Claim(now); c != nil && c.By != s.ID && !takeOver {
-		return ClaimForm{}, capabilities.ID{}, claimedBy(s, m, c)
+		return ClaimForm{}, capabilities.ID{}, claimedBy(s, m, c, now)
 	}
 	return ClaimForm{Form: m.Form.ID, By: s.ID, Until: until, TakeOver: takeOver}, m.Form.From, nil
 }
 
-func claimed(who, number string, c *events.FormClaimed) error {
-	return parley.Refuse(parley.Claimed, "%s is on the form until %s", who, c.Until).WithHint("parley claim %s --take-over takes it over", number)
+// claimed says for how long and not until when: its readers are in several time zones.
+func claimed(who, number string, c *events.FormClaimed, now capabilities.Time) error {
+	left := c.Until.Std().Sub(now.Std()).Round(time.Minute)
+	return parley.Refuse(parley.Claimed, "%s is on the form for %d min more", who, max(1, int(left.Minutes()))).
+		WithHint(`take it over first: "Take it over" on its page, or parley claim %s --take-over`, number)
 }
 
 func (c ClaimForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -126,9 +130,9 @@ func (c ClaimForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 	}
 	switch {
 	case !f.mayAnswer(c.By):
-		return nil, parley.Refuse(parley.NotPermitted, "the form was taken back from %s", c.By)
+		return nil, parley.Refuse(parley.NotPermitted, "the form was taken back from the agent that claims it")
 	case stands != nil && stands.By != c.By && !c.TakeOver:
-		return nil, claimed("another agent", "NUMBER", stands)
+		return nil, claimed("another agent", "NUMBER", stands, now)
 	case c.Until == 0 && (stands == nil || stands.By != c.By):
 		return nil, nil
 	case c.Until == 0:

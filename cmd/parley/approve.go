@@ -107,7 +107,9 @@ host's, and the one after which too few are left.`,
 				why = "a mandate"
 			}
 			return printDecided(env, decided{Allowed: asked.Allowed, Rule: asked.Rule, Mandate: asked.Mandate, Reason: why})
-		case noWait:
+		}
+		env.noteVotes(votes, capabilities.NameHost, steps)
+		if noWait {
 			asked.Outcome = nil
 			return env.print(asked.Asked, asked.Form.String)
 		}

@@ -200,6 +200,9 @@ func TestClaudeCodeWithdrawsWhatItNoLongerAsks(t *testing.T) {
 			if isThere(c.project, "a.txt") != test.runs {
 				t.Errorf("the command has run: %t", !test.runs)
 			}
+			if out, errs, _ := runTest(t.Context(), state, nil, "show", number); strings.Contains(out, "decided at the prompt of Claude Code") != test.runs || !strings.Contains(out, "cancelled by") {
+				t.Errorf("it is said to have ended so: %s%s", out, errs)
+			}
 		})
 	}
 }

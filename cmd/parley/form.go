@@ -120,9 +120,17 @@ as one host. The last answer is printed. One decline ends the form, or with --no
 		if err != nil {
 			return err
 		}
+		env.noteVotes(votes, args[0], steps)
 		return awaitAsked(c.Context(), env, asked, args[0], options, answerLines)
 	}
 	return c
+}
+
+// noteVotes says that more votes are needed than there can be: the host is one person, with one vote, and nobody else is asked.
+func (env *environment) noteVotes(v voteOptions, to string, steps []parley.Escalation) {
+	if v.need > 1 && capabilities.Special(to) == capabilities.NameHost && len(steps) == 0 && !env.options.json {
+		fmt.Fprintf(env.stderr, "parley: note: %d votes are needed, and the host alone is asked, who has one: it has to forward it to others, or --escalate names them\n", v.need)
+	}
 }
 
 // voteOptions are the options of a form that needs several answers.
@@ -427,7 +435,7 @@ func awaitAnswer(ctx context.Context, env *environment, waiter *client.Client, i
 		}
 		after = *o.Message
 		hint := fmt.Sprintf("parley reply %d TEXT%s", after, env.asFlag())
-		said := fmt.Sprintf("%s asks (#%d): %s", terminal.Quoted(cmp.Or(o.ByName, o.By.String())), after, terminal.Quoted(o.Note))
+		said := fmt.Sprintf("%s asks (#%d): %s", terminal.Quoted(cmp.Or(o.ByName, view.ShortID(o.By))), after, terminal.Quoted(o.Note))
 		if w.returns {
 			return o, parley.Refuse(parley.Asked, "%s; the form stays open", said).WithHint("%s, then: parley await %s%s", hint, shell.Word(id), env.asFlag())
 		}
@@ -453,7 +461,7 @@ func outcomeError(o view.Outcome) error {
 		code = parley.Expired
 	case view.StatusCancelled, view.StatusSuperseded:
 	}
-	return parley.Refuse(code, "form %s was %s", o.Form, show.Outcome(o))
+	return parley.Refuse(code, "form %s was %s", view.ShortID(o.Form), show.Outcome(o))
 }
 
 // asUsage returns the refusal of an argument as an error of usage.

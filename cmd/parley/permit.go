@@ -20,6 +20,8 @@ import (
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/gateway/call"
+	"parley/gateway/call/risk"
 	"parley/gateway/client"
 	"parley/mailbox"
 )
@@ -138,7 +140,7 @@ func (w permission) listed(same []view.Message, s terminal.Screen) string {
 // pastOf returns, for each rule that an open approval offers, what it would have decided so far, in words. Where that cannot be told it
 // returns none: the call can be decided all the same.
 func pastOf(ctx context.Context, env *environment, w permission) map[string]string {
-	if w.Outcome != nil || !w.Takes(mailbox.Always) {
+	if w.Outcome != nil || !w.Takes(mailbox.Always) || w.isHigh() {
 		return nil
 	}
 	t, err := api.TryRules.Do(ctx, env, api.TryRulesRequest{Acting: env.acting(), FormRef: api.RefTo(w.MessageID.String())})
@@ -164,7 +166,9 @@ func (w permission) full(ctx context.Context, env *environment) string {
 	}
 	b.WriteString("\n   tool:  " + terminal.Visible(w.Title) + "\n")
 	b.WriteString(show.Preview(append(show.CallLines(w.Message), show.Passed(w.Message, s)...), s, 0, ""))
-	if w.Outcome == nil && w.Takes(mailbox.Always) {
+	if w.Outcome == nil && w.Takes(mailbox.Always) && w.isHigh() {
+		b.WriteString("\n   always allows: nothing: a call of high risk can only be allowed once")
+	} else if w.Outcome == nil && w.Takes(mailbox.Always) {
 		lines := numbered(w.offers())
 		for i, o := range w.rules() {
 			if said := past[o.ID]; said != "" {
@@ -189,7 +193,7 @@ func (w permission) full(ctx context.Context, env *environment) string {
 		if w.Review != nil && w.Review.How == "" {
 			fmt.Fprintf(&b, " | parley decline %d [OPINION] leaves it to the agent's host", w.Number)
 		}
-		if w.Takes(mailbox.Always) {
+		if w.Takes(mailbox.Always) && !w.isHigh() {
 			fmt.Fprintf(&b, " | parley allow %d --always --rule NUMBER", w.Number)
 		}
 		if mailbox.IsEditable(w.Fields) {
@@ -457,9 +461,12 @@ func (env *environment) editInput(ctx context.Context, input string) ([]byte, er
 	return terminal.Read(f, "the input", maxEdited)
 }
 
+// isHigh reports whether the call is of high risk: it is allowed once alone.
+func (w permission) isHigh() bool { return call.Read(w.Permission).Risks.Level() == risk.High }
+
 // rules returns the rules that an approval offers. The first covers exactly this call.
 func (w permission) rules() []parley.Offer {
-	if !w.Takes(mailbox.Always) {
+	if !w.Takes(mailbox.Always) || w.isHigh() {
 		return []parley.Offer{}
 	}
 	return mailbox.OffersOf(w.Permission)
@@ -540,6 +547,9 @@ func (w permission) rulesText() string {
 	var text string
 	if offers := w.offers(); len(offers) > 1 {
 		text = "\n   rules: " + strings.Join(numbered(offers), "\n          ")
+	}
+	if w.Takes(mailbox.Always) && w.isHigh() {
+		text = "\n   rules: none is offered: a call of high risk can only be allowed once"
 	}
 	if note := w.note(); note != "" {
 		text += "\n   note:  " + terminal.Visible(note)

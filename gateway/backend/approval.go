@@ -8,6 +8,7 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/call"
 	"parley/gateway/call/risk"
@@ -91,6 +92,13 @@ func decideMany(ctx context.Context, a *actors.Agent, r api.DecideManyRequest) (
 	if size > maxReasons {
 		return resp, parley.Refuse(parley.TooLarge, "reasons and rules of %d bytes are over the limit of %d", size, maxReasons)
 	}
+	for _, d := range r.Decisions {
+		if d.Decision == mailbox.Always {
+			if err := refuseRisky(ctx, a, capabilities.FormID(d.Form)); err != nil {
+				return resp, err
+			}
+		}
+	}
 	resp.Results = make([]api.Decided, len(r.Decisions))
 	for i, d := range actors.VotingAgain(a, r.SecondVote).Decide(ctx, r.Key, r.Decisions) {
 		resp.Results[i].Form = r.Decisions[i].Form
@@ -125,6 +133,11 @@ func makeRule(ctx context.Context, b *Backend, p *principal, r api.MakeRuleReque
 	case err != nil:
 		return view.TriedRule{}, err
 	case r.Proposal == "":
+		if !r.Never {
+			if err := refuseRisky(ctx, by, capabilities.FormID(r.Form)); err != nil {
+				return view.TriedRule{}, err
+			}
+		}
 		return by.Rules().Make(ctx, agent, r.Form, r.Offer, !r.Never, r.Until)
 	case !r.Form.IsZero() || r.Offer != "" || r.Never:
 		return view.TriedRule{}, parley.Refuse(parley.InvalidArgument, "a rule is made of a form or of a proposal, which says itself what it does")
@@ -210,6 +223,23 @@ func proposeRules(ctx context.Context, b *Backend, p *principal, r api.ProposeRu
 
 // isRisky reports whether a call is of high risk: it is allowed one by one.
 func isRisky(p *parley.Permission) bool { return call.Read(p).Risks.Level() == risk.High }
+
+// allowsAlways reports whether an answer, if its form is an approval, makes a rule that allows.
+func allowsAlways(answer parley.Answer) bool {
+	decision, _ := answer.Values["decision"].AsString()
+	return decision == mailbox.Always ||
+		slices.ContainsFunc(answer.Texts, func(t events.FieldText) bool { return t.Name == "decision" && t.Text == mailbox.Always })
+}
+
+// refuseRisky refuses a rule that allows a call of high risk, on every edge. What the call is that cannot be found says who is asked to
+// decide it.
+func refuseRisky(ctx context.Context, a *actors.Agent, ref capabilities.FormRef) error {
+	m, err := a.Message(ctx, ref)
+	if err != nil || m.Permission == nil || !isRisky(m.Permission) {
+		return nil //nolint:nilerr // as the comment says
+	}
+	return parley.Refuse(parley.InvalidAnswer, "a call of high risk can only be allowed once: no rule is made of it").WithHint("allow %d without --always", m.Number)
+}
 
 // riskOf returns what may go wrong if a call is made.
 func riskOf(p *parley.Permission) mailbox.Risk {

@@ -204,7 +204,7 @@ func nameOf(name string, id capabilities.ID) string {
 	case name == "SELF":
 		name = "you"
 	case name == "" && !id.IsZero():
-		name = id.String()
+		name = view.ShortID(id)
 	}
 	return Cut(name, maxTitle)
 }

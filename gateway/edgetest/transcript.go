@@ -22,6 +22,7 @@ var changing = []struct {
 	{regexp.MustCompile(`parley://[^"]*`), "(locator)"},
 	{regexp.MustCompile(`https?://[^"]*`), "(link)"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]*Z`), "(time)"},
+	{regexp.MustCompile(`…[0-9A-Z]{8}\b`), "(end of an id)"},
 	{regexp.MustCompile(`[0-9a-f]{64}`), "(digest)"},
 	{regexp.MustCompile(`"delivered":(true|false),`), ""},
 	{regexp.MustCompile(`"state":"delivered",`), ""}, // or not yet

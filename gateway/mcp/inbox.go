@@ -259,7 +259,7 @@ func entryOf(m *view.Message) entry {
 	e.Absent = absentWords(m.Receipts)
 	for _, one := range m.Members {
 		e.Members = append(e.Members, sanitize.Line(one.Words(func(r view.Recipient) string { return cmp.Or(recipientWords([]view.Recipient{r}), r.ID.String()) },
-			func(id capabilities.ID, name string) string { return cmp.Or(name, id.String()) })))
+			func(id capabilities.ID, name string) string { return cmp.Or(name, view.ShortID(id)) })))
 	}
 	e.ToAll, e.Came = recipientWords(m.Recipients), cameBy(m.Steps)
 	for _, u := range m.Unreached {
@@ -290,12 +290,12 @@ func entryOf(m *view.Message) entry {
 
 // claimWords returns who is on a form in words.
 func claimWords(c *view.Claim) string {
-	return sanitize.Line(c.Words(func(id capabilities.ID, name string) string { return cmp.Or(name, id.String()) }, capabilities.Time.String))
+	return sanitize.Line(c.Words(func(id capabilities.ID, name string) string { return cmp.Or(name, view.ShortID(id)) }, capabilities.Time.String))
 }
 
 // cameBy returns in words how a form came to the agent.
 func cameBy(steps []view.ForwardStep) (came []string) {
-	name := func(id capabilities.ID, name string) string { return cmp.Or(sanitize.Line(name), id.String()) }
+	name := func(id capabilities.ID, name string) string { return cmp.Or(sanitize.Line(name), view.ShortID(id)) }
 	for _, s := range steps {
 		came = append(came, s.Words(name, capabilities.Time.String))
 	}

@@ -27,7 +27,7 @@ func (c *call) message(ctx context.Context, which string) (*view.Message, error)
 
 // absentWords says for which recipients among some receipts nobody reads the mailbox now; "" if there are none.
 func absentWords(receipts []view.Receipt) string {
-	return strings.Join(view.AbsentWords(receipts, func(id capabilities.ID, name string) string { return cmp.Or(sanitize.Line(name), id.String()) }), "; ")
+	return strings.Join(view.AbsentWords(receipts, func(id capabilities.ID, name string) string { return cmp.Or(sanitize.Line(name), view.ShortID(id)) }), "; ")
 }
 
 // recipientWords returns recipients in words; "" for none. What another calls one is in quotation marks.

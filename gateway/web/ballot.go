@@ -53,7 +53,11 @@ func (c card) Ballot() (all []ballotLine) {
 		add(c.castLine(cast), cast.By)
 	}
 	for _, a := range c.Asked() {
-		add(ballotLine{Who: partyOf(a.ID, a.Name), State: "waits", Words: "No answer yet", At: a.At}, a.ID)
+		l := ballotLine{Who: partyOf(a.ID, a.Name), State: "waits", Words: "No answer yet", At: a.At}
+		if c.Outcome != nil { // it may have voted for another answer, which nobody else is told
+			l.State, l.Words = "void", "No vote that counted"
+		}
+		add(l, a.ID)
 	}
 	return all
 }
@@ -94,6 +98,9 @@ func (c card) OwnVote() string {
 // ownLine returns the reader's line before its vote is among those that were cast.
 func (c card) ownLine() ballotLine {
 	l := ballotLine{You: true, As: c.As, State: "waits", Words: "No answer yet"}
+	if c.Outcome != nil {
+		l.State, l.Words = "void", "You did not answer"
+	}
 	switch {
 	case c.Votes.Own == view.VoteMissed:
 		l.State, l.Words = "void", "Does not count"

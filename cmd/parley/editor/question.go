@@ -18,6 +18,8 @@ import (
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/gateway/call"
+	"parley/gateway/call/risk"
 	"parley/gateway/mcp"
 	"parley/gateway/sanitize"
 	"parley/mailbox"
@@ -153,7 +155,7 @@ func (s *server) askPermission(ctx context.Context, session acp.SessionId, e vie
 	if e.Takes(mailbox.Once) {
 		options = append(options, acp.PermissionOption{Kind: acp.PermissionOptionKindAllowOnce, Name: "Allow once", OptionId: mailbox.Once})
 	}
-	if !e.Takes(mailbox.Always) {
+	if !e.Takes(mailbox.Always) || call.Read(e.Permission).Risks.Level() == risk.High {
 		offers = nil
 	}
 	for _, o := range offers {

@@ -107,13 +107,8 @@ func withdraw(ctx context.Context, agent Agent, call toolCall, o Options) (other
 	ctx, cancel := context.WithTimeout(ctx, cancelTime)
 	defer cancel()
 	h := call.hold(api.Acting{As: o.As})
-	h.Reason = "it was decided at the prompt of " + agent.Title
-	if agent.isAlone(o) {
-		h.Reason = "the call has ended without a decision in Parley"
-	}
-	if call.tool == "" {
-		h.Reason = agent.Title + " has ended its work"
-	} else if call.id != "" && agent.takesInput(call) {
+	h.Reason = endReason(agent, call, o)
+	if call.tool != "" && call.id != "" && agent.takesInput(call) {
 		if h.Input = string(call.input); checkInput(call) != nil {
 			h.Input, h.Cut = parley.Cut(h.Input, maxCut), true
 		}
@@ -121,6 +116,20 @@ func withdraw(ctx context.Context, agent Agent, call toolCall, o Options) (other
 	text, _ := o.exchange(ctx, http.MethodDelete, api.HoldPath, h) // without a node nothing is open
 	var got api.CallEnded
 	return json.Unmarshal(text, &got) == nil && got.Other
+}
+
+// endReason says what is known of how a call ended that is open in Parley. Only a call that has run was allowed, and where there is a
+// prompt it was there.
+func endReason(agent Agent, call toolCall, o Options) string {
+	switch {
+	case call.event == SessionEnd:
+		return "the session of " + agent.Title + " has ended"
+	case call.tool == "":
+		return agent.Title + " has ended its work"
+	case call.event == PostToolUse && !agent.isAlone(o):
+		return "it was decided at the prompt of " + agent.Title
+	}
+	return "the call has ended without a decision in Parley"
 }
 
 // attended reports whether somebody follows the mail of the node's host.

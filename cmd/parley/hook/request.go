@@ -278,12 +278,14 @@ func (r *request) awaitOutcome(ctx context.Context, form capabilities.ID) (view.
 	if err == nil {
 		return o, undecided("the question was %s", o.Status)
 	}
-	d, why := r.failed(ctx, err), r.elsewhere()
+	d, why := r.failed(ctx, err), r.agent.Title+" waits no longer"
 	switch code := parley.CodeOf(err); {
 	case <-alone && ctx.Err() == nil:
 		d, why = away("its reviewer has left it to the host, and nobody follows the inbox"), "nobody was there"
 	case code == parley.Timeout && ctx.Err() == nil:
-		d = away("nobody has decided within %s", r.options.Timeout)
+		d, why = away("nobody has decided within %s", r.options.Timeout), "nobody has decided in time"
+	case ctx.Err() != nil && r.agent.wakes != nil && r.agent.wakes(r.options.Env): // by Esc, or with its terminal: not by an answer at a prompt
+		why = "it was ended in the terminal of " + r.agent.Title
 	case d.Away: // somebody may look at the question: it is not the mode's any more
 		d = undecided("the node has ended while the question was open")
 	}
@@ -291,14 +293,6 @@ func (r *request) awaitOutcome(ctx context.Context, form capabilities.ID) (view.
 		return late, d
 	}
 	return view.Outcome{}, d
-}
-
-// elsewhere says what becomes of a call that nobody has decided: without a prompt nobody does.
-func (r *request) elsewhere() string {
-	if r.agent.isAlone(r.options) {
-		return r.agent.Title + " waits no longer"
-	}
-	return "it is decided at the prompt of " + r.agent.Title
 }
 
 // askedBack ends an approval on which the person has asked back: a model that is held cannot reply. It is denied with the

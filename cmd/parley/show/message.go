@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
@@ -102,7 +103,7 @@ func passed(e view.Message, s terminal.Screen) string {
 }
 
 func passedBy(e view.Message, s terminal.Screen) (came, to []string) {
-	party := func(id capabilities.ID, name string) string { return Party(name, id) }
+	party := partyOf(&e)
 	when := func(t capabilities.Time) string { return s.Moment(t.Std(), t.String()) }
 	for _, step := range e.Steps {
 		came = append(came, step.Words(party, when))
@@ -137,7 +138,7 @@ func Claimed(e view.Message, s terminal.Screen) string {
 	if e.Claim == nil {
 		return ""
 	}
-	return e.Claim.Words(func(id capabilities.ID, name string) string { return Party(name, id) }, func(t capabilities.Time) string { return s.Moment(t.Std(), t.String()) })
+	return e.Claim.Words(partyOf(&e), func(t capabilities.Time) string { return s.Moment(t.Std(), t.String()) })
 }
 
 // archived returns what is known of a message whose content is in a segment of the archive that is elsewhere.
@@ -256,20 +257,20 @@ func Receipts(e view.Message, s terminal.Screen) (lines []Line) {
 		lines = append(lines, Line{Note, "if it is not acknowledged in time, it goes to " + cmp.Or(recipient(*e.Escalate), "another agent")})
 	}
 	for _, r := range e.Receipts {
-		words := r.Words(func(id capabilities.ID, name string) string { return Party(name, id) })
+		words := r.Words(partyOf(&e))
 		if r.At != 0 {
 			words += ", " + s.Moment(r.At.Std(), r.At.String())
 		}
 		lines = append(lines, Line{Note, terminal.Visible(words)})
 	}
 	for _, m := range e.Members {
-		words := m.Words(func(r view.Recipient) string { return cmp.Or(recipient(r), "another agent") }, func(id capabilities.ID, name string) string { return Party(name, id) })
+		words := m.Words(func(r view.Recipient) string { return cmp.Or(recipient(r), "another agent") }, partyOf(&e))
 		lines = append(lines, Line{Note, terminal.Visible(words) + ", " + s.Moment(m.At.Std(), m.At.String())})
 	}
 	for _, u := range e.Unreached {
 		words := "did not reach " + cmp.Or(recipient(u.Recipient), "another agent") + " (" + terminal.Visible(u.Why) + ")"
 		if u.ByName != self {
-			words += ", " + Party(u.ByName, u.By) + " says"
+			words += ", " + partyOf(&e)(u.By, u.ByName) + " says"
 		}
 		lines = append(lines, Line{Note, words})
 	}
@@ -290,7 +291,7 @@ func routed(e view.Message, s terminal.Screen) string {
 		at("reminded", r.RemindedAt)
 	}
 	for _, step := range r.Steps {
-		to := terminal.Visible(cmp.Or(step.Name, step.To.String()))
+		to := terminal.Visible(cmp.Or(step.Name, view.ShortID(step.To)))
 		switch step.Cause {
 		case events.Escalated:
 			at("escalated to "+to, step.At)
@@ -318,7 +319,7 @@ func reviewed(e view.Message, s terminal.Screen) string {
 	case r == nil || e.ByReviewer() || e.Outcome != nil && r.How == "":
 		return ""
 	case r.How == "" && !e.Received:
-		return ", reviewed by " + Party(r.ByName, r.By) + " until " + s.Moment(r.Until.Std(), r.Until.String())
+		return ", reviewed by " + partyOf(&e)(r.By, r.ByName) + " until " + s.Moment(r.Until.Std(), r.Until.String())
 	case r.How == "":
 		text := ", for your review until " + s.Moment(r.Until.Std(), r.Until.String())
 		if !r.MayAllow {
@@ -326,7 +327,7 @@ func reviewed(e view.Message, s terminal.Screen) string {
 		}
 		return text
 	}
-	text := ", reviewer " + Party(r.ByName, r.By) + " " + r.Words()
+	text := ", reviewer " + partyOf(&e)(r.By, r.ByName) + " " + r.Words()
 	if r.Note != "" {
 		note := []rune(r.Note)
 		if len(note) > maxOpinion {
@@ -362,7 +363,7 @@ func votes(e view.Message) string {
 	if len(v.Waiting) > 0 {
 		names := make([]string, len(v.Waiting))
 		for i, w := range v.Waiting {
-			names[i] = terminal.Visible(cmp.Or(w.Name, w.ID.String()))
+			names[i] = terminal.Visible(cmp.Or(w.Name, view.ShortID(w.ID)))
 		}
 		text += ", waiting for " + strings.Join(names, ", ")
 	}
@@ -457,15 +458,31 @@ func Sender(e *view.Message) string {
 	return Party(e.FromName, e.From)
 }
 
-// Party returns an agent's name, or its ID where it has none, in quotes. Who reads is "you", without them.
+// Party returns an agent's name in quotes, or the end of its ID where it has none. Who reads is "you".
 func Party(name string, id capabilities.ID) string {
 	switch name {
 	case self:
 		return people.You
 	case "":
-		name = id.String()
+		return view.ShortID(id)
 	}
 	return terminal.Quoted(name)
+}
+
+// partyOf returns Party for whoever a message speaks of. One for whom the reader has no name is called what the message says that it calls
+// itself.
+func partyOf(e *view.Message) func(id capabilities.ID, name string) string {
+	return func(id capabilities.ID, name string) string {
+		if name == "" && id == e.From && e.FromSaid != "" {
+			return Sender(e)
+		}
+		if i := slices.IndexFunc(e.Recipients, func(r view.Recipient) bool { return r.ID == id }); name == "" && i >= 0 {
+			if said := parley.Called(e.Recipients[i].Said); said != "" {
+				return terminal.Visible(said)
+			}
+		}
+		return Party(name, id)
+	}
 }
 
 // maxGist bounds the words that tell a message from others, in cells.

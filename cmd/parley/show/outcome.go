@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/mailbox"
@@ -12,9 +13,13 @@ import (
 
 // Outcome returns an outcome in words.
 func Outcome(o view.Outcome) string {
+	return ended(o, func(id capabilities.ID, name string) string { return Party(name, id) })
+}
+
+func ended(o view.Outcome, party func(id capabilities.ID, name string) string) string {
 	text := string(o.Status)
 	if !o.By.IsZero() {
-		text += " by " + Party(o.ByName, o.By)
+		text += " by " + party(o.By, o.ByName)
 	}
 	text += fmt.Sprintf(" at %q", o.At)
 	if o.Note != "" {
@@ -29,9 +34,9 @@ func Settled(e view.Message, s terminal.Screen) string {
 	when := s.Time(o.At.Std(), fmt.Sprintf("at %q", o.At))
 	by := ""
 	if !o.By.IsZero() {
-		by = " by " + Party(o.ByName, o.By)
+		by = " by " + partyOf(&e)(o.By, o.ByName)
 		if e.ByReviewer() && o.ByName != self {
-			by = " by reviewer " + Party(o.ByName, o.By)
+			by = " by reviewer " + partyOf(&e)(o.By, o.ByName)
 		}
 	}
 	sign, words := Decision(e, s)
@@ -45,7 +50,7 @@ func Settled(e view.Message, s terminal.Screen) string {
 	case e.Type == string(events.Approval) && o.Status == view.StatusExpired:
 		return s.Paint(terminal.Faint, "⏱ Expired") + " " + when
 	case s.Width == 0:
-		return Outcome(o)
+		return ended(o, partyOf(&e))
 	}
 	text := string(o.Status) + by + " " + when
 	if o.Note != "" {
