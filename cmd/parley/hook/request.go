@@ -64,7 +64,7 @@ func (a Agent) Run(ctx context.Context, in io.Reader, o Options) (response *Resp
 	if err != nil {
 		return nil, left, err
 	}
-	call, err := readCall(text)
+	call, err := a.readCall(text)
 	if call.event == "" {
 		return nil, left, err
 	}
