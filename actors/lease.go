@@ -186,9 +186,9 @@ func (m listLeases) handle(b *mailboxActor) (view.Leases, error) {
 }
 
 // Blocking returns the lease of another agent by which this one may not write one of some files, and that file. There is none if the
-// lease has no number. Files are absolute paths with slashes.
-func (l Leases) Blocking(ctx context.Context, files []string) (view.Lease, string, error) {
-	if len(files) == 0 {
+// lease has no number. Files are absolute paths with slashes, and trees such that are changed with all that is below them.
+func (l Leases) Blocking(ctx context.Context, files, trees []string) (view.Lease, string, error) {
+	if len(files)+len(trees) == 0 {
 		return view.Lease{}, "", nil
 	}
 	who, err := l.holder(ctx)
@@ -198,13 +198,13 @@ func (l Leases) Blocking(ctx context.Context, files []string) (view.Lease, strin
 	if err != nil {
 		return view.Lease{}, "", err
 	}
-	got, err := read(ctx, who.home, blockingLease{who, files})
+	got, err := read(ctx, who.home, blockingLease{who, files, trees})
 	return got.lease, got.file, err
 }
 
 type blockingLease struct {
-	who   leaseholder
-	files []string
+	who          leaseholder
+	files, trees []string
 }
 
 // blockingFile is a lease, and the file that it is on.
@@ -214,7 +214,7 @@ type blockingFile struct {
 }
 
 func (m blockingLease) handle(b *mailboxActor) (got blockingFile, err error) {
-	one, file := mailbox.Blocking(b.state, m.who.id, m.who.of, m.files)
+	one, file := mailbox.Blocking(b.state, m.who.id, m.who.of, m.files, m.trees)
 	if one == nil {
 		return got, nil
 	}

@@ -273,7 +273,7 @@ func (d *runtimeHost) MayWrite(ctx context.Context, file string) error {
 	if err := d.check(); err != nil {
 		return err
 	}
-	one, path, err := LeasesOf(d.agent).Blocking(ctx, realpath.All(file))
+	one, path, err := LeasesOf(d.agent).Blocking(ctx, realpath.All(file), nil)
 	if err != nil || one.Lease == 0 {
 		return err
 	}

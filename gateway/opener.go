@@ -498,6 +498,9 @@ func (c *coders) register(ctx context.Context, p api.Principal, wanted api.Regis
 		return done, err
 	}
 	done.Mail, err = c.server.coding.Carry(ctx, session, *wanted.Mail, wanted.Proof)
+	if wanted.Leases && err == nil {
+		done.News, err = c.server.coding.LeaseNews(ctx, session, wanted.Folder, *wanted.Mail)
+	}
 	if wanted.Mail.Moment == api.MomentEnd && wanted.Mail.Source != "clear" && err == nil && !(done.Mail != nil && done.Mail.Again) {
 		err = c.server.coding.End(ctx, session)
 	}

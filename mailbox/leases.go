@@ -61,6 +61,11 @@ func (l *Lease) covers(file string) bool {
 	return slices.ContainsFunc(l.Asked.Patterns, func(p string) bool { return lease.Pattern(p).Covers(file, l.Asked.Fold) })
 }
 
+// meets reports whether the lease is on something that a pattern covers.
+func (l *Lease) meets(tree lease.Pattern) bool {
+	return slices.ContainsFunc(l.Asked.Patterns, func(p string) bool { return lease.Pattern(p).Overlaps(tree, l.Asked.Fold) })
+}
+
 // Leases are the leases of which the mailbox is the home: those of the host and of the agents that have it as their host. Those
 // that have ended are in the log alone, so nothing grows with them.
 type Leases struct {
@@ -131,8 +136,9 @@ func (l *Leases) changed() {
 
 // Blocking returns the first lease by which an agent may not write one of some files, and that file; nil if there is none. It is
 // held by another: of the host, of agents that are in no team, or of members of one of the agent's teams. Of is the address of an
-// agent that is a session. A shared lease lets nobody write that has none itself.
-func Blocking(s *State, agent, of capabilities.ID, files []string) (*Lease, string) {
+// agent that is a session. A shared lease lets nobody write that has none itself. Trees are paths that are changed with all that is
+// below them, as lease.Tree reads them.
+func Blocking(s *State, agent, of capabilities.ID, files, trees []string) (*Lease, string) {
 	if len(s.Leases.all) == 0 {
 		return nil, ""
 	}
@@ -144,6 +150,11 @@ func Blocking(s *State, agent, of capabilities.ID, files []string) (*Lease, stri
 		for _, file := range files {
 			if one.covers(file) && !(one.Asked.Shared && s.Leases.shares(agent, one, file)) {
 				return one, file
+			}
+		}
+		for _, tree := range trees {
+			if one.meets(lease.Tree(tree)) && !(one.Asked.Shared && s.Leases.shares(agent, one, tree)) {
+				return one, tree
 			}
 		}
 	}

@@ -133,8 +133,14 @@ func (w *leaseWorld) check() {
 					blocked = blocked || !e.Shared
 				}
 			}
-			if one, at := mailbox.Blocking(s, id, capabilities.ID{}, []string{"/elsewhere", file}); blocked && (one == nil || at != file) {
+			if one, at := mailbox.Blocking(s, id, capabilities.ID{}, []string{"/elsewhere", file}, nil); blocked && (one == nil || at != file) {
 				w.TB.Fatalf("%s may write %s", name, file)
+			}
+			for _, tree := range []string{file, "/w/s", "/w/*"} {
+				one, _ := mailbox.Blocking(s, id, capabilities.ID{}, []string{file}, nil)
+				if whole, _ := mailbox.Blocking(s, id, capabilities.ID{}, nil, []string{tree}); one != nil && lease.Pattern(tree).Covers(file, false) && whole == nil {
+					w.TB.Fatalf("%s may not write %s, and may change all of %s", name, file, tree)
+				}
 			}
 		}
 	}
@@ -271,13 +277,13 @@ func TestATeamIsLeft(t *testing.T) {
 	if err := w.decide(mailbox.AskLease{Holder: id("fae"), Patterns: []string{"/w/s/a"}, Length: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
-	if one, _ := mailbox.Blocking(w.States["host"], id("bob"), capabilities.ID{}, []string{"/w/s/a/1"}); one == nil {
+	if one, _ := mailbox.Blocking(w.States["host"], id("bob"), capabilities.ID{}, []string{"/w/s/a/1"}, nil); one == nil {
 		t.Error("a member's lease does not bind another")
 	}
-	if one, _ := mailbox.Blocking(w.States["host"], id("zoe"), capabilities.ID{}, []string{"/w/s/a/1"}); one != nil {
+	if one, _ := mailbox.Blocking(w.States["host"], id("zoe"), capabilities.ID{}, []string{"/w/s/a/1"}, nil); one != nil {
 		t.Error("a team's lease binds who is in none")
 	}
-	if one, _ := mailbox.Blocking(w.States["host"], id("zoe"), id("bob"), []string{"/w/s/a/1"}); one == nil {
+	if one, _ := mailbox.Blocking(w.States["host"], id("zoe"), id("bob"), []string{"/w/s/a/1"}, nil); one == nil {
 		t.Error("a member's lease does not bind the session of another")
 	}
 	if err := w.decide(mailbox.SetTeamMember{Team: "shop", Agent: id("fae")}); err != nil {

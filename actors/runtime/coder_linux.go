@@ -12,7 +12,7 @@ import (
 // shells are the programs that run the line of a hook. They are never a coding agent.
 var shells = []string{"sh", "bash", "dash", "zsh", "fish", "ash", "ksh", "mksh", "csh", "tcsh", "busybox"}
 
-// interpreters run a program that their first argument names.
+// interpreters run a program that their first argument names, behind options.
 var interpreters = []string{"node", "bun", "deno"}
 
 // Coder returns the process of the coding agent that has started a process, such as its hook. It also returns the folder
@@ -81,6 +81,9 @@ func isProgram(pid int, program string) bool {
 	words := wordsOf(pid)
 	if strings.HasPrefix(nameOf(pid), name) || len(words) > 0 && strings.HasPrefix(filepath.Base(words[0]), name) {
 		return true
+	}
+	for len(words) > 1 && strings.HasPrefix(words[1], "-") { // an option of the interpreter, which Gemini CLI gives its own
+		words = words[1:]
 	}
 	return len(words) > 1 && slices.Contains(interpreters, nameOf(pid)) && slices.ContainsFunc(
 		strings.Split(words[1], string(filepath.Separator)), func(part string) bool { return strings.HasPrefix(part, name) })

@@ -217,6 +217,9 @@ func (l *Launcher) notedFor(s standing) capabilities.ID {
 // errOtherSession is for a process that has lost its coding agent, and names a session that was not noted.
 var errOtherSession = errors.New("a coding agent has started it, and it cannot be told which")
 
+// coders are the programs that are coding agents.
+var coders = []string{"claude", "codex", "gemini", "qwen"}
+
 // named adds the noted process or session that an environment names: a process's, or of one above it.
 // Coding agents so name themselves to what they start. That finds processes that have changed their parent and their
 // session. What names another session is what a coding agent above it has started, which is not noted. Without one it is
@@ -224,7 +227,7 @@ var errOtherSession = errors.New("a coding agent has started it, and it cannot b
 func (o *Owner) named(l *Launcher, line []standing) error {
 	other, above := false, false
 	for i, s := range line {
-		above = above || i > 0 && (isProgram(s.pid, "claude") || isProgram(s.pid, "codex"))
+		above = above || i > 0 && slices.ContainsFunc(coders, func(name string) bool { return isProgram(s.pid, name) })
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", s.pid))
 		if err != nil { // another user's
 			continue

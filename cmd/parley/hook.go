@@ -50,7 +50,7 @@ func hookAgentCommand(env *environment, agent hook.Agent) *cobra.Command {
 		waitAnyway, skipAsked bool
 		whenAway              string
 	)
-	timeout := duration(hook.Wait)
+	timeout := duration(agent.Waits())
 	others := ""
 	if _, err := agent.ReadAway(string(hook.Defer)); err == nil {
 		others = `,

@@ -77,8 +77,8 @@ replaced. A file that cannot be read is left alone, and so is one of a project t
 	c.MarkFlagsMutuallyExclusive("project", "user")
 	c.MarkFlagsMutuallyExclusive("team", "remove")
 	c.MarkFlagsMutuallyExclusive("team", "print")
-	if agent.Name == hook.ClaudeCode().Name {
-		c.Flags().StringVar(&flags.away, "when-away", "", "where nobody can be asked: "+agent.AwayNames()+" (default ask in a terminal, deny with -p)")
+	if standard := awayDefault(agent); standard != "" {
+		c.Flags().StringVar(&flags.away, "when-away", "", "where nobody can be asked: "+agent.AwayNames()+" (default "+standard+")")
 		c.MarkFlagsMutuallyExclusive("when-away", "remove")
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -88,6 +88,17 @@ replaced. A file that cannot be read is left alone, and so is one of a project t
 		return runSetup(c.Context(), env, agent, flags)
 	}
 	return c
+}
+
+// awayDefault says what a hook does where nobody can be asked, of an agent for which that can be chosen; "" for another.
+func awayDefault(agent hook.Agent) string {
+	switch agent.Name {
+	case hook.ClaudeCode().Name:
+		return "ask in a terminal, deny with -p"
+	case hook.GeminiCLI().Name, hook.QwenCode().Name:
+		return "deny"
+	}
+	return ""
 }
 
 // joinTeam puts the agent of this folder, and so its sessions, in a team.

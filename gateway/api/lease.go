@@ -44,14 +44,23 @@ type ListLeasesRequest struct{ Acting }
 // A hook that is about to let a call write files asks in its registration whether somebody else has a lease on one of them.
 
 // Writes are the files that a call of a coding agent would write, as absolute paths with slashes, each under all names by which
-// somebody may know it.
+// somebody may know it. Of a command line they are what its words name; in trees * and ? stand for what a shell puts there.
 type Writes struct {
-	Files []string `json:"files"`
-	More  bool     `json:"more,omitempty"` // there are more than fit
+	Files []string `json:"files,omitempty"`
+	Trees []string `json:"trees,omitempty"` // it changes all that is below
+	Maybe []string `json:"maybe,omitempty"` // it may change something there, or below
+	More  bool     `json:"more,omitempty"`  // there are more than fit
 }
 
 // LeasedFile is a file on which somebody else has a lease.
 type LeasedFile struct {
-	File  string     `json:"file"` // "" if the call has too many to look at
+	File  string     `json:"file"`            // "" if the call has too many to look at
+	Maybe bool       `json:"maybe,omitempty"` // it is not known whether the call changes it
 	Lease view.Lease `json:"lease"`
+}
+
+// LeaseNews are the leases of others on files of the folder that a session works in, if they are others than when it was last told.
+type LeaseNews struct {
+	Leases []view.Lease `json:"leases,omitempty"` // the first of them
+	More   int          `json:"more,omitempty"`
 }

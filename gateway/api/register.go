@@ -25,6 +25,7 @@ type Register struct {
 	Server bool        `json:"server,omitempty"` // the caller serves a session that others register; what it says of that may be of an earlier one
 	Mail   *MailMoment `json:"mail,omitempty"`   // of a hook that can carry a notice of mail; nil for any other
 	Writes *Writes     `json:"writes,omitempty"` // of a hook before a call that writes files
+	Leases bool        `json:"leases,omitempty"` // of one that can carry a notice of mail: it carries what is new of leases, too
 	Proof  Proof       `json:"proof,omitzero"`   // what the hook has read in the agent's transcript
 }
 
@@ -81,6 +82,7 @@ type Registered struct {
 	Session string          `json:"session,omitempty"` // the same for the agent of its session; "" without one
 	Bound   bool            `json:"bound,omitzero"`    // the agent's process is known, and what is below it acts for the session alone
 	Mail    *Carried        `json:"mail,omitempty"`    // for a hook that asked
+	News    *LeaseNews      `json:"news,omitempty"`    // of leases, for a hook that carries it
 	Leased  *LeasedFile     `json:"leased,omitempty"`  // a file of the writes that another agent has a lease on
 }
 

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"parley/actors/view"
 	"parley/gateway/api"
 	"parley/gateway/people"
+	"parley/gateway/writing"
 	"parley/internal/realpath"
 	"parley/mailbox"
 	"parley/mailbox/lease"
@@ -118,38 +120,34 @@ func listLeases(ctx context.Context, a *actors.Agent, _ api.ListLeasesRequest) (
 
 // deniedByLease returns the decision about a call that writes a file which another agent than the one that makes it has a lease on.
 func deniedByLease(ctx context.Context, a *actors.Agent, r parley.Approval) (view.Permitted, error) {
-	files, more := lease.Writes(r.Tool, r.Input, r.Folder)
-	got, err := Leased(ctx, a, namesOf(files, more))
+	home, _ := os.UserHomeDir() // without one, what is named by it is not known
+	w := writing.Of(r.Tool, r.Input, r.Folder, home)
+	if w != nil {
+		w.Maybe = nil // it is asked about
+	}
+	got, err := Leased(ctx, a, w)
 	if err != nil || got == nil {
 		return view.Permitted{}, err
 	}
 	return view.Permitted{Decided: true, Leased: &got.Lease}, nil
 }
 
-// namesOf returns all names of files. A relative path is of no known folder, and is left out.
-func namesOf(files []string, more bool) *api.Writes {
-	w := &api.Writes{More: more}
-	for _, f := range files {
-		if f = filepath.FromSlash(f); filepath.IsAbs(f) {
-			w.Files = append(w.Files, realpath.All(f)...)
-		}
-	}
-	return w
-}
-
-// maxWrites bounds the names of the files of one call.
-const maxWrites = 3 * lease.MaxWrites
+// Bounds of the names of the files of one call, and of the trees of a command.
+const (
+	maxWrites = 3 * lease.MaxWrites
+	maxTrees  = 256
+)
 
 // Leased returns the first file of a call on which another agent than the one that makes it has a lease; nil if there is none. A call
 // with more files than are looked at is on one, if anybody has any that binds the agent.
 func Leased(ctx context.Context, a *actors.Agent, w *api.Writes) (*api.LeasedFile, error) {
-	if w == nil || len(w.Files) == 0 {
+	if w == nil || len(w.Files)+len(w.Trees)+len(w.Maybe) == 0 {
 		return nil, nil
 	}
-	if len(w.Files) > maxWrites {
-		w = &api.Writes{Files: w.Files[:maxWrites], More: true}
-	}
-	one, file, err := actors.LeasesOf(a).Blocking(ctx, w.Files)
+	bounded := api.Writes{More: w.More || len(w.Files) > maxWrites || len(w.Trees) > maxTrees || len(w.Maybe) > maxTrees}
+	bounded.Files, bounded.Trees, bounded.Maybe = w.Files[:min(len(w.Files), maxWrites)], w.Trees[:min(len(w.Trees), maxTrees)], w.Maybe[:min(len(w.Maybe), maxTrees)]
+	w = &bounded
+	one, file, err := actors.LeasesOf(a).Blocking(ctx, w.Files, w.Trees)
 	if err == nil && one.Lease == 0 && w.More {
 		var all view.Leases
 		if all, err = actors.LeasesOf(a).List(ctx); err == nil {
@@ -158,8 +156,13 @@ func Leased(ctx context.Context, a *actors.Agent, w *api.Writes) (*api.LeasedFil
 			}
 		}
 	}
+	maybe := false
+	if err == nil && one.Lease == 0 {
+		one, file, err = actors.LeasesOf(a).Blocking(ctx, nil, w.Maybe)
+		maybe = true
+	}
 	if err != nil || one.Lease == 0 {
 		return nil, err
 	}
-	return &api.LeasedFile{File: file, Lease: one}, nil
+	return &api.LeasedFile{File: file, Maybe: maybe, Lease: one}, nil
 }

@@ -113,7 +113,7 @@ func (r *reader) readCommand(in object) []string {
 	if note != "" {
 		b.Notes = append(b.Notes, note)
 	}
-	lines, found := parse(line, r.call.Folder, r.startOf(in))
+	lines, found := parse(line, r.call.Folder, startOf(in, r.call.Folder))
 	b.Lines = lines
 	r.risks.Add(found)
 	r.add(b)
@@ -121,13 +121,13 @@ func (r *reader) readCommand(in object) []string {
 }
 
 // startOf returns the folder in which a command line is run: the one that the input names, or that of the call.
-func (r *reader) startOf(in object) string {
-	for _, key := range []string{"cwd", "workdir", "directory"} {
+func startOf(in object, folder string) string {
+	for _, key := range []string{"cwd", "workdir", "directory", "dir_path"} {
 		if name, ok := in.text(key); ok && name != "" {
 			return name
 		}
 	}
-	return r.call.Folder
+	return folder
 }
 
 // readTool notes what the name of a tool tells.
@@ -303,7 +303,7 @@ func pretty(value []byte) string {
 
 func isFileKey(key string) bool {
 	switch key {
-	case "file_path", "notebook_path", "path", "abs_path", "cwd", "workdir", "directory":
+	case "file_path", "notebook_path", "path", "abs_path", "cwd", "workdir", "directory", "dir_path":
 		return true
 	}
 	return false

@@ -51,6 +51,9 @@ type session struct {
 	seen   uint64              // the mail that it was changed for
 	read   map[place]time.Time // when read_mail returned a text that is not known to be shown
 	stops  []func()            // of the watches of its mail
+
+	leases     string    // of others, of which it was told last: their numbers
+	toldLeases time.Time // when
 }
 
 // place is a message in one of the two mailboxes that a session reads.

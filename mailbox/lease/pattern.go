@@ -107,6 +107,19 @@ func (p Pattern) Cut() (folder, rest string) {
 	return strings.Join(segments[:i], "/"), strings.Join(segments[i:], "/")
 }
 
+// Tree returns the pattern of a path with all that is below it. In the path, * and ? stand for what a shell puts there; one with too many
+// of them is of the folder before the first.
+func Tree(path string) Pattern {
+	path = capabilities.Normal(path)
+	p := Pattern(path)
+	if strings.Count(path, "*")+strings.Count(path, "?") > maxWild || strings.Count(path, "/") > maxSegments || len(path) > maxPattern {
+		at, _ := p.Cut()
+		segments := strings.Split(at, "/")
+		p = Pattern(strings.Join(segments[:min(len(segments), maxSegments)], "/"))
+	}
+	return p
+}
+
 // IsName reports whether the pattern is a name, and not of files.
 func (p Pattern) IsName() bool { return isName(string(p)) }
 

@@ -115,6 +115,21 @@ func TestOverlapIsACommonFile(t *testing.T) {
 	})
 }
 
+// TestTreesAreBounded has paths of commands that hold more than a pattern may: they are of a folder above.
+func TestTreesAreBounded(t *testing.T) {
+	for path, want := range map[string]string{
+		"/w/s/*.go":                             "/w/s/*.go",
+		"/w/s/" + strings.Repeat("*a", 20):      "/w/s",
+		"/w/" + strings.Repeat("a/*/", 20):      "/w/a",
+		"/w/s/" + strings.Repeat("x", 2000):     "/w/s/" + strings.Repeat("x", 2000),
+		"/w" + strings.Repeat("/a", 100) + "/b": "/w" + strings.Repeat("/a", 62),
+	} {
+		if got := lease.Tree(path); string(got) != want {
+			t.Errorf("%.80q is %.80q", path, got)
+		}
+	}
+}
+
 // TestComparingIsCheap compares the worst patterns that are taken.
 func TestComparingIsCheap(t *testing.T) {
 	worst := strings.Repeat("**/", 8) + strings.Repeat("*a", 8) + strings.Repeat("b", 900)

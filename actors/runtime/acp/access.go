@@ -189,6 +189,55 @@ func copyLines(ctx context.Context, b *bytes.Buffer, f io.Reader, line, limit *i
 	return nil
 }
 
+// newFile makes a file, and the folders above it that are not there. A link may be changed at any moment, so nothing is made before the place
+// of the folder that it is made in, which is open by then, may be written. Path is the name from the root of all.
+func newFile(root *os.Root, name, path string, may func(place string) error) (*os.File, error) {
+	above, base := filepath.Dir(name), filepath.Base(name)
+	var missing []string // folders, the outermost first
+	at, err := root.OpenRoot(above)
+	for errors.Is(err, fs.ErrNotExist) && above != "." {
+		missing = append([]string{filepath.Base(above)}, missing...)
+		above = filepath.Dir(above)
+		at, err = root.OpenRoot(above)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = at.Close() }() // only names are looked up in it
+	for i := 0; ; i++ {
+		below := filepath.Join(append(slices.Clone(missing[i:]), base)...)
+		if err := mayMake(at, strings.TrimSuffix(path, below), below, may); err != nil {
+			return nil, err
+		}
+		if i == len(missing) {
+			return at.OpenFile(base, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // it follows no link
+		}
+		if err := at.Mkdir(missing[i], 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+		next, err := at.OpenRoot(missing[i])
+		if err != nil {
+			return nil, err
+		}
+		_ = at.Close()
+		at = next
+	}
+}
+
+// mayMake reports whether what is below an open folder may be made there.
+func mayMake(folder *os.Root, path, below string, may func(place string) error) error {
+	f, err := folder.Open(".")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	place, err := placeOf(f, path)
+	if err != nil {
+		return err
+	}
+	return may(filepath.Join(place, below))
+}
+
 func writeFile(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 	var r acp.WriteTextFileRequest
 	if err := t.parse(params, &r, (*string)(&r.SessionId)); err != nil {
@@ -206,12 +255,10 @@ func writeFile(ctx context.Context, t *turn, params json.RawMessage) (any, error
 	if err := t.host.MayWrite(ctx, r.Path); err != nil {
 		return nil, err
 	}
-	if folder := filepath.Dir(name); folder != "." {
-		if err := root.MkdirAll(folder, 0o755); err != nil {
-			return nil, fileError(err)
-		}
+	f, err := root.OpenFile(name, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = newFile(root, name, r.Path, func(place string) error { return t.host.MayWrite(ctx, place) })
 	}
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|syscall.O_NONBLOCK, 0o644)
 	if err != nil {
 		return nil, fileError(err)
 	}

@@ -157,6 +157,49 @@ func TestLinkIsNotChangedToALeasedFile(t *testing.T) {
 	}
 }
 
+// TestLinkMakesNothingInALeasedPlace has a link lead to a folder that is leased as soon as its name was looked at, and a file and folders
+// written there that are not there: nothing is made. Where nobody has leased it, they are.
+func TestLinkMakesNothingInALeasedPlace(t *testing.T) {
+	for _, name := range []string{"new", "deep/er/new"} {
+		r := agent(t, granted(accessRead, accessWrite))
+		folder, err := filepath.EvalSymlinks(r.spec.Folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held, link := filepath.Join(folder, "held"), filepath.Join(folder, "link")
+		if err := errors.Join(os.Mkdir(filepath.Join(folder, "free"), 0o700), os.Mkdir(held, 0o700), os.Symlink("free", link)); err != nil {
+			t.Fatal(err)
+		}
+		d := runtimetest.NewHost(t)
+		asked := 0
+		d.MayFunc = func(f string) error {
+			if asked++; asked == 1 {
+				return errors.Join(os.Remove(link), os.Symlink("held", link))
+			}
+			if strings.HasPrefix(f, held+"/") {
+				return parley.Refuse(parley.Leased, "%q is leased by somebody else", f)
+			}
+			return nil
+		}
+		got := runtimetest.Begin(t, r, d, prompted(
+			fmt.Sprintf(`call fs/write_text_file {"sessionId":"SESSION","path":%q,"content":"new"}`, filepath.Join(link, name)),
+			fmt.Sprintf(`call fs/write_text_file {"sessionId":"SESSION","path":%q,"content":"new"}`, filepath.Join(folder, "free", name)),
+		)).Result()
+		if got.Err != nil {
+			t.Fatal(got.Err)
+		}
+		if made, err := os.ReadDir(held); err != nil || len(made) != 0 {
+			t.Errorf("%s: in the leased place is %v, %v", name, made, err)
+		}
+		if text, err := os.ReadFile(filepath.Join(folder, "free", name)); err != nil || string(text) != "new" {
+			t.Errorf("%s: the free file has %q, %v", name, text, err)
+		}
+		if out := d.Text(runtime.Output); !strings.Contains(out, "leased") {
+			t.Errorf("%s: the agent has %q", name, out)
+		}
+	}
+}
+
 func TestCommandsRequireAccess(t *testing.T) {
 	r := agent(t, granted(accessTerminal))
 	terminal := func(method, id string) string {

@@ -1,12 +1,14 @@
 package hook
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"parley/gateway/api"
 	"parley/mailbox/rule"
@@ -26,6 +28,9 @@ type Agent struct {
 	session string                                    // environment variable with the ID of its session, as it was when what has it was started; "" for none
 	single  bool                                      // its process works in one session at a time
 
+	events  map[string]string                          // by its own names of events, those that are meant
+	rename  func(tool string) string                   // returns the name of a tool of an MCP server as Claude Code has it. Nil has it so
+	waits   time.Duration                              // that its hook waits at most; 0 is Wait
 	moments map[string]string                          // by events, the moments at which it takes a notice of mail
 	wakes   func(env func(string) (string, bool)) bool // reports whether it is woken when a file changes. Nil never is
 
@@ -45,7 +50,10 @@ type Agent struct {
 }
 
 // Agents returns the coding agents that have hooks.
-func Agents() []Agent { return []Agent{ClaudeCode(), Codex(), OpenCode()} }
+func Agents() []Agent { return []Agent{ClaudeCode(), Codex(), OpenCode(), GeminiCLI(), QwenCode()} }
+
+// Waits returns how long the hook of an agent waits for a decision.
+func (a Agent) Waits() time.Duration { return cmp.Or(a.waits, Wait) }
 
 // ClaudeCode returns the agent Claude Code. Its hook reference of October 2026 says, and version 2.1.332 does:
 //

@@ -55,7 +55,7 @@ type wanted struct {
 
 // readCall reads the request that a hook gets on standard input. The call has the event also where another part of the
 // request is wrong.
-func readCall(text []byte) (toolCall, error) {
+func (a Agent) readCall(text []byte) (toolCall, error) {
 	var in struct {
 		Event   string          `json:"hook_event_name"`
 		Session string          `json:"session_id"`
@@ -76,6 +76,10 @@ func readCall(text []byte) (toolCall, error) {
 	}
 	if err := json.Unmarshal(text, &in); err != nil {
 		return toolCall{}, parley.Refuse(parley.InvalidArgument, "the request cannot be read: it is not JSON as hooks get it")
+	}
+	in.Event = cmp.Or(a.events[in.Event], in.Event)
+	if a.rename != nil {
+		in.Tool = a.rename(in.Tool)
 	}
 	call := toolCall{event: in.Event, session: in.Session, id: in.ID, tool: in.Tool, input: in.Input, folder: in.Folder, mode: in.Mode, part: in.Part, kind: in.Kind, source: cmp.Or(in.Source, in.Reason), transcript: in.Path, last: in.Last, prompt: in.Prompt, lines: in.Lines, wanted: in.wanted}
 	switch in.Event {

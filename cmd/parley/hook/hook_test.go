@@ -22,7 +22,7 @@ import (
 func TestHooksFollowTheirAgentsFormat(t *testing.T) {
 	for _, agent := range Agents() {
 		datadriven.RunTest(t, filepath.Join("testdata", agent.Name+".txt"), func(t *testing.T, d *datadriven.TestData) string {
-			call, err := readCall([]byte(d.Input))
+			call, err := agent.readCall([]byte(d.Input))
 			none := Options{Env: func(string) (string, bool) { return "", false }}
 			unanswered := printed(agent, call, agent.settle(call, undecided("why"), none))
 			if err != nil {
@@ -201,7 +201,7 @@ func TestPartIsTheSubagent(t *testing.T) {
 		{`"agent_id":"a1","agent_type":"worker"`, "worker a1"}, {`"agent_id":"a1"`, "a1"}, {`"agent_type":"worker"`, ""}, {`"agent_id":""`, ""},
 		{`"agent_id":"a1","agent_type":"` + strings.Repeat("ä", 200) + `"`, strings.Repeat("ä", maxPart/2)},
 	} {
-		call, err := readCall([]byte(`{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{},` + c[0] + `}`))
+		call, err := ClaudeCode().readCall([]byte(`{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{},` + c[0] + `}`))
 		if err != nil || call.partName() != c[1] {
 			t.Errorf("%s is %q, %v", c[0], call.partName(), err)
 		}

@@ -73,12 +73,17 @@ func (a Agent) carry(ctx context.Context, call toolCall, o Options) (response *R
 	}
 	ctx, cancel := context.WithTimeout(ctx, mailTime)
 	defer cancel()
-	done, err := a.enter(ctx, call, o, m, api.Proof{})
+	first := a.registration(call, o)
+	first.Mail, first.Leases = m, a.tellsLeases(call)
+	done, err := a.enter(ctx, first, o)
 	if err != nil || done.Mail == nil {
 		return nil, done.Name
 	}
 	as = done.Name
-	got := *done.Mail
+	got, leases := *done.Mail, ""
+	if done.News != nil {
+		leases = leaseNotice(a.workFolder(call, o.Env), *done.News)
+	}
 	if len(got.Offers) > 0 {
 		if proof := a.awaitProof(ctx, call, got.Offers); proof.Read || got.Again {
 			next := *m
@@ -86,13 +91,18 @@ func (a Agent) carry(ctx context.Context, call toolCall, o Options) (response *R
 			if !got.Again {
 				next.Moment = api.MomentProof
 			}
-			if done, err = a.enter(ctx, call, o, &next, proof); err == nil && done.Mail != nil && got.Again {
+			second := a.registration(call, o)
+			second.Mail, second.Proof = &next, proof
+			if done, err = a.enter(ctx, second, o); err == nil && done.Mail != nil && got.Again {
 				got.Notice = done.Mail.Notice
 			}
 		}
 	}
 	if m.Moment == api.MomentEnd || len(got.Notice) > maxSaid || strings.ContainsAny(got.Notice, "\r\n") {
 		return nil, as
+	}
+	if leases != "" {
+		got.Notice = strings.TrimPrefix(got.Notice+"\n"+leases, "\n")
 	}
 	return a.carried(call, got), as
 }
@@ -142,14 +152,14 @@ func (a Agent) awaitProof(ctx context.Context, call toolCall, offers []api.Offer
 // prove tells the node what the transcript shows, before a tool reads mail again.
 func (a Agent) prove(ctx context.Context, call toolCall, o Options, offers []api.Offer) {
 	if proof := readProof(a.reads, call.conversation(), offers, ""); proof.Read {
-		_, _ = a.enter(ctx, call, o, &api.MailMoment{Moment: api.MomentProof}, proof) // the next hook does it again
+		wanted := a.registration(call, o)
+		wanted.Mail, wanted.Proof = &api.MailMoment{Moment: api.MomentProof}, proof
+		_, _ = a.enter(ctx, wanted, o) // the next hook does it again
 	}
 }
 
 // enter registers the session, with what the hook asks of its mail.
-func (a Agent) enter(ctx context.Context, call toolCall, o Options, m *api.MailMoment, p api.Proof) (done api.Registered, err error) {
-	wanted := a.registration(call, o)
-	wanted.Mail, wanted.Proof = m, p
+func (a Agent) enter(ctx context.Context, wanted api.Register, o Options) (done api.Registered, err error) {
 	text, err := o.exchange(ctx, "POST", api.RegisterPath, wanted)
 	if err == nil {
 		err = json.Unmarshal(text, &done)

@@ -33,7 +33,7 @@ func (a Agent) RefuseProbe(in io.Reader, reason string) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	call, err := readCall(text)
+	call, err := a.readCall(text)
 	if err != nil || call.ends() {
 		return nil, err
 	}

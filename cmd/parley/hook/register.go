@@ -14,8 +14,7 @@ import (
 
 	"parley"
 	"parley/gateway/api"
-	"parley/internal/realpath"
-	"parley/mailbox/lease"
+	"parley/gateway/writing"
 )
 
 // registerTime bounds a registration. A node that does not answer holds no call up for longer.
@@ -55,15 +54,8 @@ func (a Agent) writes(call toolCall, o Options) *api.Writes {
 	if !filepath.IsAbs(folder) {
 		folder = a.workFolder(call, o.Env)
 	}
-	files, more := lease.Writes(call.tool, call.input, folder)
-	if len(files) == 0 {
-		return nil
-	}
-	w := &api.Writes{More: more}
-	for _, f := range files {
-		w.Files = append(w.Files, realpath.All(filepath.FromSlash(f))...)
-	}
-	return w
+	home, _ := o.Env("HOME")
+	return writing.Of(call.tool, call.input, folder, home)
 }
 
 // registered registers the agent. Where no node answers, the next one is left word.

@@ -65,7 +65,7 @@ func (a Agent) Run(ctx context.Context, in io.Reader, o Options) (response *Resp
 	if err != nil {
 		return nil, left, err
 	}
-	call, err := readCall(text)
+	call, err := a.readCall(text)
 	if call.event == "" {
 		return nil, left, err
 	}
@@ -116,7 +116,7 @@ func (a Agent) ask(ctx context.Context, call toolCall, o Options) Decision {
 			a.prove(ctx, call, o, done.Mail.Offers)
 		}
 		o.As = done.Name
-		if done.Leased != nil {
+		if done.Leased != nil && !done.Leased.Maybe {
 			return leasedTo(*done.Leased)
 		}
 	}
@@ -131,7 +131,14 @@ func (a Agent) ask(ctx context.Context, call toolCall, o Options) Decision {
 		return undecided("%s", terminal.Message(failed))
 	}
 	asks := a.asksItself(call)
-	if leaves := !asks && a.leaves(call, o.Env); leaves && call.event == PreToolUse || !leaves && call.event == PermissionRequest && o.SkipAsked {
+	leaves := !asks && a.leaves(call, o.Env)
+	if leaves && call.event == PreToolUse && done.Leased != nil {
+		if !a.isAlone(o) && o.WhenAway != Deny { // its own prompt, at which it asks, and Parley asks beside it
+			return undecided("%s", mayBeLeased(*done.Leased))
+		}
+		leaves = false
+	}
+	if leaves && call.event == PreToolUse || !leaves && call.event == PermissionRequest && o.SkipAsked {
 		return left
 	}
 	if !asks && call.event != Elicitation {

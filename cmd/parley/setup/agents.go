@@ -29,6 +29,9 @@ func Files(ctx context.Context, agent hook.Agent, o Options) ([]File, error) {
 	case hook.OpenCode().Name:
 		return s.openCode()
 	}
+	if isOneFile(agent) {
+		return s.oneFile()
+	}
 	return nil, parley.Refuse(parley.InvalidArgument, "%s has no settings that are known here", agent.Title)
 }
 

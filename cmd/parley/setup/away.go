@@ -11,7 +11,9 @@ import (
 // follows the inbox. That of "" is the default.
 func WhenAway(agent hook.Agent, away hook.Away) string {
 	switch {
-	case away == hook.Deny:
+	case isOneFile(agent) && away == hook.Mode:
+		return "the call runs"
+	case away == hook.Deny, isOneFile(agent):
 		return "the call is denied, and the model reads why"
 	case agent.Name == hook.OpenCode().Name:
 		return "OpenCode asks at its own prompt; opencode run has none, and rejects the call"

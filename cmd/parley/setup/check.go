@@ -30,6 +30,9 @@ func Check(ctx context.Context, agent hook.Agent, o Options) (words string, good
 	case hook.OpenCode().Name:
 		return s.checkOpenCode(ctx)
 	}
+	if isOneFile(agent) {
+		return s.checkOneFile(ctx)
+	}
 	return s.checkClaudeCode(ctx)
 }
 

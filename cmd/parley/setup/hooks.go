@@ -21,7 +21,7 @@ const endTime = 10 * time.Second
 type hookHandler struct {
 	Type    string `json:"type"`
 	Command string `json:"command"`
-	Timeout int    `json:"timeout"` // seconds
+	Timeout int    `json:"timeout"` // seconds; of Gemini CLI and Qwen Code, milliseconds
 	// Failure is "block" where Claude Code blocks a call whose hook was killed, timed out or could not start. Versions
 	// before 2.1.295 do not read it.
 	Failure string `json:"onFailure,omitempty"`
@@ -254,9 +254,10 @@ func isParley(command string) bool {
 
 // mcpServer is a program that is an MCP server on its standard input and output.
 type mcpServer struct {
-	Type    string   `json:"type"`
+	Type    string   `json:"type,omitempty"`
 	Command string   `json:"command"`
 	Args    []string `json:"args"`
+	Trust   bool     `json:"trust,omitempty"` // the tools are asked about by nobody
 }
 
 // setServer puts the MCP server into settings, or takes it out where it is nil. It refuses to replace another server of

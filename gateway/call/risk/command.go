@@ -221,6 +221,7 @@ func (a *analysis) one(words []word, in source) (net bool) {
 		}
 	}
 	a.files(name, words)
+	a.touches(name, words)
 	switch {
 	case isOtherUser(name):
 		text := "Runs as root: it can change anything on this computer."

@@ -49,6 +49,10 @@ type analysis struct {
 	deep      int      // scripts around
 	within    *word    // of a script: the word of the outer line that has it; nil for the outer line
 	downloads []string // files that the line has downloaded
+
+	touching bool // what it touches is wanted
+	touched  []Touch
+	beyond   bool // it may touch more
 }
 
 func (a *analysis) found(level Level, mark, text string, at ...word) {
@@ -62,7 +66,10 @@ func (a *analysis) found(level Level, mark, text string, at ...word) {
 	a.add(f)
 }
 
-func (a *analysis) unread(why string, at ...word) { a.found(High, "Can't be read", why, at...) }
+func (a *analysis) unread(why string, at ...word) {
+	a.beyond = true
+	a.found(High, "Can't be read", why, at...)
+}
 
 // file reads a parsed line; nil is one that cannot be read.
 func (a *analysis) file(line string, file *syntax.File) {
@@ -140,6 +147,7 @@ func (a *analysis) statement(s *syntax.Stmt, in source) (out source) {
 		if isOutput(r.Op) && r.Word != nil {
 			to := a.word(r.Word)
 			a.names(a.place, to.text, writes, a.from(to), a.to(to))
+			a.touch(to, true, false)
 			if out.net {
 				a.downloads = append(a.downloads, to.text)
 			}
