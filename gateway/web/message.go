@@ -52,6 +52,7 @@ type card struct {
 	Base       string          // the beginning of the addresses of pages
 	As         string          // the reader's name for the agent that has the message; "" for the reader
 	Key        string          // the beginning of element IDs
+	Brief      string          // the message in a line, as lists have it
 	Status     view.FormStatus
 	Widgets    []widget
 	Answers    []shownAnswer
@@ -214,6 +215,7 @@ func (p *page) card(ctx context.Context, l local, e view.Message, t *refusedAnsw
 	p.name(&e)
 	c := newCard(p.base, l.name, e, t, namer(ctx, l.agent))
 	c.Own = l.agent.ID()
+	c.Brief = newRow("", l, e, p.site.readings.Of(&e)).Line
 	for i := range c.Widgets {
 		if g := c.Widgets[i].Give; g != nil && len(g.Sent) > 0 {
 			g.Given = givenBy(p, e, g.Control, g.Sent)
@@ -324,6 +326,11 @@ func ElementKey(as string, number uint64) string {
 
 // AnswerRevision returns the revision of the question that the card shows.
 func (c card) AnswerRevision() uint64 { return c.Message.AnswerRevision() }
+
+// EndedAs returns how a form has ended for the agent, in few words with their sign, as lists have it.
+func (c card) EndedAs() string {
+	return row{Message: c.Message, Status: c.Status, Decision: c.Decision}.State()
+}
 
 // Waits reports whether the agent can answer the form.
 func (c card) Waits() bool { return c.AnswerNeeded && !c.IsSecondVote() }

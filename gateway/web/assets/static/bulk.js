@@ -5,7 +5,7 @@ import { composing } from './composing.js';
 import { open, openCard, openNext } from './item.js';
 import { linkOf, markDecided, rowOf, rows } from './list.js';
 import { call } from './rpc.js';
-import { toast, undoable, warn } from './toast.js';
+import { deed, toast, undoable, warn } from './toast.js';
 import { visible } from './visible.js';
 import { scrollOn, wasShown } from './whole.js';
 
@@ -166,7 +166,7 @@ async function moveAll(value, groups) {
   announce(said);
   const isRefused = (as, id) => refused.some((r) => r.as === as && r.id === id);
   const back = groups.map(({ as, ids }) => ({ as, ids: ids.filter((id) => !isRefused(as, id)) }));
-  if (undoOf[what]) undoable(said, () => move(undoOf[what], back));
+  if (undoOf[what]) undoable(deed(said), () => move(undoOf[what], back));
 }
 
 async function submitted(event) {

@@ -1,4 +1,4 @@
-// Shows the number of open questions, keeps their list, and tells of new ones.
+// Shows the number of rows that wait, at each link to them, keeps their list, and tells of new ones.
 
 import { holdBack, isAtList } from './arrivals.js';
 import { announce, isTyping, refresh } from './cards.js';
@@ -13,11 +13,12 @@ const mostNew = 50; // that one request asks for
 let known; // keys of all open questions
 let changes = ''; // revisions of the amended ones
 
-export function questionsChanged({ count, keys, amended = {} }) {
-  document.getElementById('count').textContent = count;
-  document.getElementById('badge').hidden = count === 0;
+export function questionsChanged({ count, keys, part: isPart = false, amended = {} }) {
+  for (const badge of document.querySelectorAll('.badge')) {
+    badge.hidden = count === 0;
+    badge.firstElementChild.textContent = count;
+  }
   document.title = (count ? `(${count}) ` : '') + document.title.replace(/^\(\d+\) /, '');
-  const isPart = count > keys.length;
   const now = new Set(keys);
   const isGone = (key) => !isPart && !now.has(key);
   const come = known ? keys.filter((k) => !known.has(k)) : [];
