@@ -118,6 +118,23 @@ func askersOf(p *page) map[capabilities.ID]queue.Asker {
 	return queue.Askers(p.waitingIn(p.ctx(), local{agent: self}), &p.site.readings, capabilities.At(time.Now()))
 }
 
+// pathOf returns the address of the page of an agent that the reader holds; "" for any other, and for the reader.
+func pathOf(p *page, id capabilities.ID) string {
+	if !p.principal.IsHost() || id == p.principal.ID() {
+		return ""
+	}
+	all, err := p.statuses()
+	if err != nil {
+		return ""
+	}
+	for i := range all {
+		if all[i].ID == id && all[i].Name != "" && id.Node == p.principal.ID().Node {
+			return AgentPath(all[i].Name)
+		}
+	}
+	return ""
+}
+
 // namesLast is how long a stream uses the names that it has read.
 const namesLast = 10 * time.Second
 
@@ -154,6 +171,14 @@ func (p *page) name(m *view.Message) {
 			named.VotedAs = &namedParties([]view.Party{*v.VotedAs}, of)[0]
 		}
 		m.Votes = &named
+	}
+	if c := m.Claim; c != nil {
+		named := *c
+		named.ByName = of(c.By, c.ByName)
+		if c.Was != nil {
+			named.Was = &namedParties([]view.Party{*c.Was}, of)[0]
+		}
+		m.Claim = &named
 	}
 	m.Chain, m.Steps, m.ForwardedTo = namedParties(m.Chain, of), slices.Clone(m.Steps), slices.Clone(m.ForwardedTo)
 	for i := range m.Steps {

@@ -11,9 +11,9 @@ import { forgetToasts, toast } from './toast.js';
 const mostNew = 50; // that one request asks for
 
 let known; // keys of all open questions
-let changes = ''; // revisions of the amended ones
+let changes = ''; // revisions of the amended ones, and claims
 
-export function questionsChanged({ count, keys, part: isPart = false, amended = {} }) {
+export function questionsChanged({ count, keys, part: isPart = false, amended = {}, claimed = {} }) {
   for (const badge of document.querySelectorAll('.badge')) {
     badge.hidden = count === 0;
     badge.firstElementChild.textContent = count;
@@ -28,7 +28,8 @@ export function questionsChanged({ count, keys, part: isPart = false, amended = 
   const card = openCard();
   if (card?.hasAttribute('data-group') ? !membersEnded(card, isGone) : card?.hasAttribute('data-waits') && isGone(card.id)) refresh(card);
   for (const c of document.querySelectorAll('li.message[data-waits][data-revision]')) if (amended[c.id] > c.dataset.revision) refresh(c);
-  const isAmended = changes !== (changes = JSON.stringify(amended));
+  if (card?.hasAttribute('data-waits') && now.has(card.id) && (claimed[card.id] ?? '') !== (card.dataset.claim ?? '')) refresh(card);
+  const isAmended = changes !== (changes = JSON.stringify([amended, claimed]));
   const list = document.getElementById('list');
   const isListed = list?.dataset.needs && list.dataset.newest;
   const isOver = isAmended || rows().some((r) => keysOf(r).some(isGone));
