@@ -90,6 +90,7 @@ export function pick() {
 export const pickAll = () => select(rows());
 
 export function pickNone() {
+  selecting(false);
   for (const p of picks()) p.checked = false;
   countPicks();
 }
@@ -191,8 +192,36 @@ async function submitted(event) {
   countPicks();
 }
 
+/** Has a click at a row select it, and not open it. A finger has no other way. */
+function selecting(is) {
+  const button = document.getElementById('select');
+  if (!button) return;
+  button.ariaPressed = String(is);
+  button.closest('.list').toggleAttribute('data-selecting', is);
+}
+
+function startSelecting() {
+  const button = document.getElementById('select');
+  if (!button) return;
+  button.hidden = false;
+  button.addEventListener('click', () => {
+    const is = button.ariaPressed !== 'true';
+    if (is) selecting(true);
+    else pickNone();
+  });
+  document.getElementById('stream').addEventListener('click', (e) => {
+    const box = button.ariaPressed === 'true' && boxOf(e.target.closest('.entry'));
+    if (!box || e.target === box || e.ctrlKey || e.metaKey) return;
+    e.preventDefault();
+    e.stopPropagation();
+    box.checked = !box.checked;
+    countPicks();
+  }, true);
+}
+
 export function startBulk() {
   if (!bar) return;
+  startSelecting();
   bar.addEventListener('submit', submitted);
   bar.addEventListener('keydown', (e) => {
     if (e.key !== 'Enter' || composing(e) || !e.target.matches('[name=reason]')) return;
@@ -201,6 +230,6 @@ export function startBulk() {
   });
   bar.addEventListener('reset', () => { for (const menu of bar.querySelectorAll('details')) menu.open = false; });
   document.addEventListener('parley-shown', countPicks);
-  bar.addEventListener('reset', () => setTimeout(countPicks));
+  bar.addEventListener('reset', () => { selecting(false); setTimeout(countPicks); });
   document.getElementById('stream').addEventListener('change', countPicks);
 }
