@@ -265,13 +265,13 @@ type Search struct {
 	From, To, DecidedBy string
 	Thread              capabilities.FormRef // a message of the thread; zero for any
 	Filter              view.MessageFilter   // what the messages are now
-	Before              uint64               // only messages with a lower number; 0 for all
+	Before              uint64               // only messages with a lower number, or in the order of their ends only what ended before that one; 0 for all
 	Skip, Limit         int
 }
 
 // orders are the orders by their names.
 var orders = map[string]projection.Order{
-	"": projection.Newest, "newest": projection.Newest, "oldest": projection.Oldest, "relevance": projection.Relevance, "urgency": projection.Urgency, "subject": projection.BySubject,
+	"": projection.Newest, "newest": projection.Newest, "oldest": projection.Oldest, "relevance": projection.Relevance, "urgency": projection.Urgency, "subject": projection.BySubject, "ended": projection.Ended,
 }
 
 // query returns the query of a search.
@@ -279,7 +279,7 @@ func (q Search) query(ctx context.Context, a *Agent) (p projection.Query, err er
 	order, ok := orders[q.Order]
 	switch {
 	case !ok:
-		return p, parley.Refuse(parley.InvalidArgument, "unknown order %s", parley.Quoted(q.Order, 40)).WithHint("the orders are newest, oldest, relevance, urgency and subject")
+		return p, parley.Refuse(parley.InvalidArgument, "unknown order %s", parley.Quoted(q.Order, 40)).WithHint("the orders are newest, oldest, relevance, urgency, subject and ended")
 	case q.Verdict != "" && q.Verdict != projection.Allowed && q.Verdict != projection.Denied:
 		return p, parley.Refuse(parley.InvalidArgument, "unknown verdict %s", parley.Quoted(q.Verdict, 40)).WithHint("the verdicts are allowed and denied")
 	case len(q.Text) > projection.MaxText || len(q.Subject) > projection.MaxText || len(q.Tool) > projection.MaxText:

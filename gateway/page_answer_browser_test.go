@@ -166,7 +166,7 @@ func TestFormIsAnsweredByKeyboard(t *testing.T) {
 	b.until(`document.activeElement.name === 'f1'`)
 	b.press("y")
 	b.press(kb.Enter, chromedp.ModifierCtrl) // Ctrl
-	b.reads(".toast", "Answered by you")
+	b.reads(".toast", "✓ Answered: ")
 	b.reads("#alone", "Do not disturb") // the next one is open
 	if got := h.outcome(two).Values.Text(); got != `{"a":"x","b":"y"}` {
 		t.Error(got)

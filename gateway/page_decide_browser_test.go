@@ -368,7 +368,7 @@ func TestPageStaysWholeAfterEachAct(t *testing.T) {
 				b.until(`document.querySelector("#alone > .message[data-keys]")`)
 				b.click("#alone button[value=" + []string{"once", "deny"}[i] + "]")
 				b.until(fmt.Sprintf(`document.querySelectorAll(".entry[data-waits]").length === %d && document.querySelector("#alone > .message[data-waits][data-keys]")`, 5-i))
-				b.reads(".toast .state", []string{"Allowed once", "Denied"}[i])
+				b.reads(".toast", []string{"Allowed once", "Denied"}[i])
 				look(act)
 			}
 			b.run(`const ask = fetch; window.fetch = async (to, ...more) => (/rpc/.test(to) ? new Response('{"error":{"code":"QUOTA","message":"there is no room"}}', { status: 429 }) : ask(to, ...more));`)
@@ -410,7 +410,7 @@ func TestNextCallOpensOnce(t *testing.T) {
 			return ask(to, ...more);
 		};`)
 	b.click("#alone button[value=deny]")
-	b.until(`waiting.length && document.querySelectorAll(".entry[data-waits]").length === 3 && document.querySelector("#alone > .message:not([data-waits])") && document.querySelector(".toast .state")`)
+	b.until(`waiting.length && document.querySelectorAll(".entry[data-waits]").length === 3 && document.querySelector("#alone > .message:not([data-waits])") && document.querySelector(".toast")`)
 	b.run(`for (const go of waiting.reverse()) go()`)
 	b.until(`document.querySelector("#alone > .message[data-waits][data-keys]")`)
 	if got := b.text(`opened.length`); got != "1" {

@@ -2,10 +2,13 @@ package gateway
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"parley/actors/view"
 )
 
 // TestHistoryTableIsUsedByHand moves through the table of History by keys and clicks, filters it by a menu, and reads it as cards in a narrow
@@ -60,5 +63,40 @@ func TestHistoryTableIsUsedByHand(t *testing.T) {
 	b.click(`.decisions .filters details[open] a[href*="by=rules"]`)
 	b.until(`document.documentElement.dataset.live && document.querySelectorAll(".decisions .entry").length === 1`)
 	b.reads(".decisions .by", "Rule")
+	b.checkNoFaults()
+}
+
+// TestHistoryIsInTheOrderOfDecisions decides calls in another order than they were asked in, with a rule's between them. A decision that
+// comes while the page is open is the first line, and the lines of a further part go on where the first part ends.
+func TestHistoryIsInTheOrderOfDecisions(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	var calls []view.Permitted
+	for i := range 60 {
+		calls = append(calls, h.shell(fmt.Sprint("echo ", i)))
+	}
+	h.decide(h.shell("make"), "always")
+	for i := range 59 {
+		h.decide(calls[i], "once")
+	}
+	h.shell("make") // by the rule
+	b := h.openBrowser()
+	b.do(chromedp.EmulateViewport(1440, 900))
+	b.open("/history")
+	b.live()
+	lines := `[...document.querySelectorAll(".decisions .entry .what")].map((e) => e.textContent).join()`
+	if got := b.text(lines); !strings.HasPrefix(got, "make,echo 58,echo 57,echo 56,") {
+		t.Errorf("the lines begin as %.60s", got)
+	}
+	h.decideBecause(calls[59].Form, "deny", "no")
+	b.until(lines + `.startsWith("echo 59,make,echo 58,")`)
+	h.decide(h.shell("echo last"), "once")
+	b.until(lines + `.startsWith("echo last,echo 59,make,echo 58,")`)
+	b.run(`document.querySelector("#rows").scrollTo(0, 1e6)`)
+	b.until(`document.querySelectorAll(".decisions .entry").length === 63`)
+	if got := b.text(lines); !strings.HasSuffix(got, ",echo 2,echo 1,echo 0,make") {
+		t.Errorf("the lines end as %s", got[len(got)-60:])
+	}
+	b.shotIfWanted("history-order")
 	b.checkNoFaults()
 }

@@ -103,10 +103,10 @@ func TestForwardedFormsSayWhy(t *testing.T) {
 	forwarded, escalated := ask(ops), ask(amy, parley.Escalation{After: 1, To: "HOST"})
 	for _, c := range []struct{ path, want string }{
 		{forwarded, " Forwarded to joe as a member of ops Forwarded by joe , who is away until 2 Jan 2099"},
-		{forwarded + "?as=joe", " Forwarded to you as a member of …"},
+		{forwarded + "?as=joe", " Forwarded to you as a member of ops"},
 		{forwarded + "?as=joe", " Forwarded to you , because you are away until 2 Jan 2099"},
 		{forwarded + "?as=ops", " as a member: whoever answers first settles it"},
-		{forwarded + "?as=fae", " as a member of …"},
+		{forwarded + "?as=fae", " as a member of ops"},
 		{forwarded + "?as=fae", " is away until 2 Jan 2099"},
 		{escalated, " Escalated from amy after 1ms "},
 	} {

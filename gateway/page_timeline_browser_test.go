@@ -92,7 +92,7 @@ func TestReviewerIsSetOnThePage(t *testing.T) {
 	b.click(".policy summary")
 	b.choose(".policy [name=policy]", "on-miss")
 	b.click(".policy [name=set-policy]")
-	b.until(`document.querySelector(".policy > p").textContent === "Ask me"`)
+	b.until(`document.querySelector(".policy > p")?.textContent === "Ask me"`)
 	if set, err := h.fae.Rules().Reviewer(t.Context()); err != nil || set != nil {
 		t.Errorf("%+v %v", set, err)
 	}

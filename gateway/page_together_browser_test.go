@@ -153,7 +153,7 @@ func TestSameCallsAreDecidedTogether(t *testing.T) {
 	b.reads(".entry .what", "4 × identical") // and the card decides what it showed
 	b.until(`document.activeElement.matches("li.message[data-keys]")`)
 	b.press("a")
-	b.reads(".toast .state", "3 ×")
+	b.reads(".toast", "3 ×")
 	for _, p := range shown {
 		if !h.permitted(p) {
 			t.Error("it is not allowed")

@@ -16,7 +16,7 @@ type Search struct {
 	Tool     string            `json:"tool,omitempty"`     // approvals of calls of that tool
 	Since    capabilities.Time `json:"since,omitzero"`
 	Until    capabilities.Time `json:"until,omitzero"`  // before that time
-	Order    string            `json:"order,omitempty"` // newest, the default, oldest, relevance, urgency or subject
+	Order    string            `json:"order,omitempty"` // newest, the default, oldest, relevance, urgency, subject or ended: the end that was last first, of forms that have ended
 }
 
 // MaxCounted is how far the matches of a search are counted.

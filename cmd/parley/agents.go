@@ -98,11 +98,13 @@ type listedAgent struct {
 	view.AgentStatus
 	ForYou int `json:"waitingForYou,omitempty"`
 	calls  int
+	forYou view.AgentState // the state for the caller
 }
 
 // withWaiting returns agents with the number of their questions that wait for the caller's answer.
 func withWaiting(ctx context.Context, env *environment, agents []view.AgentStatus) ([]listedAgent, error) {
 	asked, calls := map[string]int{}, map[string]int{}
+	var waiting []view.Message
 	if slices.ContainsFunc(agents, func(a view.AgentStatus) bool { return a.Asks > 0 }) {
 		c := env.client()
 		defer c.Close()
@@ -116,11 +118,15 @@ func withWaiting(ctx context.Context, env *environment, agents []view.AgentStatu
 				calls[from]++
 			}
 		}
+		for i := range pending {
+			waiting = append(waiting, pending[i].Message)
+		}
 	}
+	stateOf := show.States(waiting, capabilities.At(time.Now()))
 	listed := make([]listedAgent, len(agents))
 	for i, a := range agents {
 		id := a.ID.String()
-		listed[i] = listedAgent{a, asked[id], calls[id]}
+		listed[i] = listedAgent{a, asked[id], calls[id], stateOf(a)}
 	}
 	return listed, nil
 }
@@ -128,11 +134,7 @@ func withWaiting(ctx context.Context, env *environment, agents []view.AgentStatu
 // named has agents be called as a person reads it, and those come first that wait for the caller.
 func named(agents []listedAgent, name show.NameFunc) {
 	for i, a := range agents {
-		if agents[i].Name = name(a.ID, a.Name); a.calls > 0 {
-			agents[i].State = view.AgentWaiting
-		} else if a.State == view.AgentWaiting {
-			agents[i].State = view.AgentIdle // it waits for somebody else
-		}
+		agents[i].Name, agents[i].State = name(a.ID, a.Name), a.forYou
 	}
 	slices.SortStableFunc(agents, func(a, b listedAgent) int { return a.State.Rank() - b.State.Rank() })
 }

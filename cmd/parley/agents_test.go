@@ -136,7 +136,7 @@ func called(ts *testscript.TestScript, neg bool, args []string) {
 
 // TestListSaysWhyAnAgentIsInError lists an agent whose mailbox was put aside.
 func TestListSaysWhyAnAgentIsInError(t *testing.T) {
-	text := agentTable([]listedAgent{{view.AgentStatus{Name: "fae", Status: mailbox.Failed, Error: "the log\ncannot be read"}, 0, 0}}, terminal.Screen{}, true)
+	text := agentTable([]listedAgent{{AgentStatus: view.AgentStatus{Name: "fae", Status: mailbox.Failed, Error: "the log\ncannot be read"}}}, terminal.Screen{}, true)
 	if !strings.Contains(text, `error`) || !strings.Contains(text, `the log\ncannot be read`) {
 		t.Error(text)
 	}

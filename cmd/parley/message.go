@@ -392,7 +392,7 @@ options pick.`,
 	f.StringVar(&r.Tool, "tool", "", "only calls of this `tool`")
 	f.Var(&since, "since", "only from this `time` on: 2h ago, as 2h, or a moment (2026-01-31T12:00:00Z)")
 	f.Var(&until, "until", "only before this `time`")
-	f.StringVar(&r.Order, "order", "", "newest (default), oldest, relevance, urgency or subject")
+	f.StringVar(&r.Order, "order", "", "newest (default), oldest, relevance, urgency, subject, or ended: what was decided or answered last first")
 	f.BoolVar(&r.Unread, "unread", false, "only what others sent, is not done and was not read")
 	f.BoolVar(&r.Open, "open", false, "only forms that have not ended")
 	f.IntVar(&r.Skip, "skip", 0, "leave out so many `messages` of those found")
@@ -403,7 +403,7 @@ options pick.`,
 	completeFlagOf(c, "type", "message", "form", "request", "approval")
 	completeFlagOf(c, "outcome", "answered", "declined", "cancelled", "expired", "superseded")
 	completeFlagOf(c, "verdict", "allowed", "denied")
-	completeFlagOf(c, "order", "newest", "oldest", "relevance", "urgency", "subject")
+	completeFlagOf(c, "order", "newest", "oldest", "relevance", "urgency", "subject", "ended")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r.Acting, r.Text, r.Since, r.Until = env.acting(), strings.Join(args, " "), capabilities.At(since.at), capabilities.At(until.at)
 		if thread != "" {

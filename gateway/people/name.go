@@ -167,6 +167,9 @@ func nameOf(name, title string) string {
 	return cmp.Or(name, title, "an agent without a name")
 }
 
+// Known returns the name of an agent among those given; "" for any other.
+func (n *Names) Known(id capabilities.ID) string { return n.named[id] }
+
 // Of returns the name of an agent. Pet is the reader's own name for it, for one that is not among those given.
 func (n *Names) Of(id capabilities.ID, pet string) string {
 	if id == n.reader {

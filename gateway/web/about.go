@@ -24,12 +24,18 @@ type about struct {
 	Answer  string      // the address of all of these
 	Rules   []view.Rule // those that are used most
 	RulesOf int         // how many there are
+
+	Pauses, Resumes bool // some of them decide, or all of those that there are are paused
+
+	Access     []writer // the first of who may write to the agent
+	AccessMore int      // of them besides
 }
 
 // Bounds of what stands beside an activity.
 const (
-	aboutWaits = 5
-	aboutRules = 4
+	aboutWaits  = 5
+	aboutRules  = 4
+	aboutAccess = 4
 )
 
 // about looks up what stands beside the activity.
@@ -46,7 +52,13 @@ func (p *agentRequest) about() error {
 	}
 	slices.SortStableFunc(rules, func(a, b view.Rule) int { return cmp.Compare(b.Uses, a.Uses) })
 	n := min(len(waiting.Rows), aboutWaits)
-	d.About = about{Waits: waiting.Rows[:n], More: waiting.Total - n, Answer: q.Address(), Rules: rules[:min(len(rules), aboutRules)], RulesOf: len(rules)}
+	if err := p.writers(nil); err != nil {
+		return err
+	}
+	pausing := slices.IndexFunc(rules, func(r view.Rule) bool { return !r.Paused }) >= 0
+	d.About = about{Waits: waiting.Rows[:n], More: waiting.Total - n, Answer: q.Address(), Rules: rules[:min(len(rules), aboutRules)], RulesOf: len(rules), Pauses: d.MayEnd && pausing, Resumes: d.MayEnd && len(rules) > 0 && !pausing}
+	d.About.Access = d.Writers[:min(len(d.Writers), aboutAccess)]
+	d.About.AccessMore = len(d.Writers) - len(d.About.Access)
 	return nil
 }
 

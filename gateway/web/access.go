@@ -3,7 +3,9 @@ package web
 import (
 	"cmp"
 	"net/http"
+	"strings"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
@@ -26,7 +28,19 @@ type accessPage struct {
 	Mandates int  // that last
 	More     bool // there are agents or rules that it does not show
 	MayEnd   bool // the session may end rules
+	Paused   int  // of the rules
+
+	Owner   bool // the reader may see the devices that are told by push
+	Devices []Device
+	Tokens  []view.Token
 }
+
+// Pauses reports whether some rule decides, and Resumes whether there are rules, and all are paused.
+func (d accessPage) Pauses() bool  { return d.MayEnd && d.Rules > d.Paused }
+func (d accessPage) Resumes() bool { return d.MayEnd && d.Rules > 0 && d.Rules == d.Paused }
+
+// scopeWords returns what a token may do, in words.
+func (d accessPage) ScopeWords(t view.Token) string { return strings.Join(t.Scopes, ", ") }
 
 // accessAgent is an agent with its rules.
 type accessAgent struct {
@@ -64,14 +78,62 @@ func (a accessAgent) Page() string { return AgentPath(a.Name) }
 
 // showAccess shows what is allowed without asking.
 func showAccess(p *page) error {
-	if err := p.readsOnly(); err != nil {
-		return err
+	isPost := p.r.Method == http.MethodPost
+	if !isPost {
+		if err := p.readsOnly(); err != nil {
+			return err
+		}
 	}
 	d, err := readAccess(p)
 	if err != nil {
 		return err
 	}
+	if isPost {
+		if err := d.change(p); err != nil {
+			return err
+		}
+		http.Redirect(p.w, p.r, p.base+AccessPath, http.StatusSeeOther)
+		return nil
+	}
+	if d.Owner = p.ownsDevices(); d.Owner {
+		if d.Devices, err = p.site.Devices.List(); err != nil {
+			return err
+		}
+	}
+	if d.MayEnd {
+		tokens, err := api.ListTokens.Do(p.ctx(), p, api.ListTokensRequest{})
+		if err != nil {
+			return err
+		}
+		d.Tokens = tokens.Tokens
+	}
 	return p.show(http.StatusOK, "access.html", layout{Title: "Rules and access", Main: d})
+}
+
+// change does what the page's plain HTML form asks for: all rules pause or decide again, or a token ends.
+func (d accessPage) change(p *page) error {
+	p.r.Body = http.MaxBytesReader(p.w, p.r.Body, maxPlainForm)
+	if err := p.r.ParseForm(); err != nil {
+		return parley.Refuse(parley.InvalidArgument, "the form cannot be read")
+	}
+	sent := p.r.PostForm
+	switch {
+	case sent.Has("pause-all"), sent.Has("resume-all"):
+		for _, a := range d.Agents {
+			if err := pauseRules(p, a.Name, a.Rules, sent.Has("resume-all")); err != nil {
+				return err
+			}
+		}
+		return nil
+	case sent.Has("token"):
+		token, err := capabilities.ParseID(sent.Get("token"))
+		if err != nil {
+			return parley.Refuse(parley.InvalidArgument, "%.40q is no token", sent.Get("token"))
+		}
+		_, err = api.RevokeToken.Do(p.ctx(), p, api.RevokeTokenRequest{Token: token})
+		return err
+	}
+	return parley.Refuse(parley.InvalidArgument, "rules are paused, or a token is revoked")
 }
 
 // readAccess returns the rules of the reader and, for the node's host, of its agents.
@@ -98,6 +160,11 @@ func readAccess(p *page) (accessPage, error) {
 		}
 		if a.Mandates, err = l.agent.Rules().Mandates(p.ctx(), false); err != nil {
 			return d, err
+		}
+		for _, r := range a.Rules {
+			if r.Paused {
+				d.Paused++
+			}
 		}
 		d.Rules, d.Mandates = d.Rules+len(a.Rules), d.Mandates+len(a.Mandates)
 		d.Agents = append(d.Agents, a)

@@ -262,6 +262,12 @@ func (p *agentRequest) post() error {
 			return parley.Refuse(parley.InvalidArgument, "%.40q is no rule", sent.Get("end"))
 		}
 		act = api.RemoveRule.With(api.RemoveRuleRequest{Agent: d.Name, Rule: rule})
+	case sent.Has("pause-all"), sent.Has("resume-all"):
+		rules, err := p.shown.Rules().List(p.ctx())
+		if err != nil {
+			return err
+		}
+		return pauseRules(p.page, d.Name, rules, sent.Has("resume-all"))
 	case sent.Has("pause"), sent.Has("resume"):
 		rule, err := capabilities.ParseID(cmp.Or(sent.Get("pause"), sent.Get("resume")))
 		if err != nil {
@@ -309,6 +315,19 @@ func (p *agentRequest) post() error {
 	return act(p.ctx(), p)
 }
 
+// pauseRules pauses rules of an agent, or has them decide again.
+func pauseRules(p *page, agent string, rules []view.Rule, resume bool) error {
+	for _, r := range rules {
+		if r.Paused != resume {
+			continue
+		}
+		if _, err := api.PauseRule.Do(p.ctx(), p, api.PauseRuleRequest{Agent: agent, Rule: r.Rule, Resume: resume}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // maxLimit bounds the time after which the page has a rule end.
 const maxLimit = 366 * 24 * time.Hour
 
@@ -338,6 +357,7 @@ func (p *agentRequest) fill() (err error) {
 	if d.Standing, err = standingOf(ctx, agent); err != nil {
 		return err
 	}
+	d.AgentStatus.State = askersOf(p.page)[d.ID].State(d.AgentStatus)
 	if d.Absence, err = absenceNow(p.page, api.Acting{As: d.Name}); err != nil {
 		return err
 	}
@@ -395,13 +415,19 @@ func (p *agentRequest) access() (err error) {
 	}
 	slices.Reverse(given)
 	d.Grants = given[:min(len(given), shownGrants)]
+	return p.writers(given)
+}
+
+// writers looks up who may write to the agent, of which some references are known that it gave.
+func (p *agentRequest) writers(given []view.Granted) error {
+	ctx, d, agent := p.ctx(), &p.data, p.shown
 	if d.Host != d.ID {
 		d.Writers = append(d.Writers, writer{party: p.partyOf(d.Host), Why: "its host"})
 	}
 	if d.Maker != d.Host && d.Maker != d.ID && !d.Maker.IsZero() {
 		d.Writers = append(d.Writers, writer{party: p.partyOf(d.Maker), Why: "made it"})
 	}
-	own, err := p.agent.Names().Grants(ctx)
+	own, err := p.page.agent.Names().Grants(ctx)
 	if err != nil {
 		return err
 	}

@@ -135,6 +135,11 @@ func waits(p *page, list []listedAgent) error {
 	if err != nil {
 		return err
 	}
+	p.waiting = waitingBy(who, waiting)
+	askers := askersOf(p)
+	for i := range list {
+		list[i].AgentStatus.State = askers[list[i].ID].State(list[i].AgentStatus)
+	}
 	for _, r := range ranked(p, waiting, "") {
 		if i := slices.IndexFunc(list, func(l listedAgent) bool { return l.ID == r.From }); i >= 0 {
 			if list[i].Waits++; list[i].First == "" {

@@ -9,6 +9,7 @@ import (
 	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/gateway/people"
+	"parley/gateway/queue"
 )
 
 // leftPane is the pane of all pages that leads to the lists and the agents.
@@ -27,7 +28,7 @@ type leftAgent struct {
 	Path    string // the address of its page
 	State   agentState
 	Heading *agentState       // of the first agent in a state; nil for others
-	Count   int               // open forms that it asked
+	Count   int               // rows that wait for the reader
 	Current bool              // the page is about it
 	Away    capabilities.Time // the end of its absence; 0 if it is not away
 }
@@ -83,6 +84,10 @@ func (p *page) left() (*leftPane, error) {
 	}
 	names := people.NamesOf(p.principal.ID(), got)
 	got = slices.Clone(got)
+	askers := askersOf(p)
+	for i := range got {
+		got[i].State = askers[got[i].ID].State(got[i])
+	}
 	slices.SortStableFunc(got, func(a, b view.AgentStatus) int {
 		return cmp.Or(cmp.Compare(a.State.Rank(), b.State.Rank()), -cmp.Compare(a.Updated, b.Updated))
 	})
@@ -94,7 +99,7 @@ func (p *page) left() (*leftPane, error) {
 			pane.More = true
 			break
 		}
-		a := leftAgent{party: partyOf(s.ID, names.Of(s.ID, s.Name)), Path: AgentPath(s.Name), State: agentState{s.State}, Count: s.Asks, Away: s.AwayUntil}
+		a := leftAgent{party: partyOf(s.ID, names.Of(s.ID, s.Name)), Path: AgentPath(s.Name), State: agentState{s.State}, Count: askers[s.ID].Rows, Away: s.AwayUntil}
 		if n := len(pane.Agents); n == 0 || pane.Agents[n-1].State != a.State {
 			a.Heading = &a.State
 		}
@@ -102,6 +107,32 @@ func (p *page) left() (*leftPane, error) {
 		pane.Agents = append(pane.Agents, a)
 	}
 	return pane, nil
+}
+
+// askersOf returns what waits for the reader of each agent that asks.
+func askersOf(p *page) map[capabilities.ID]queue.Asker {
+	self, err := p.agentOf("")
+	if err != nil {
+		return nil // then none is known to wait
+	}
+	return queue.Askers(p.waitingIn(p.ctx(), local{agent: self}), &p.site.readings, capabilities.At(time.Now()))
+}
+
+// pathOf returns the address of the page of an agent that the reader holds; "" for any other, and for the reader.
+func pathOf(p *page, id capabilities.ID) string {
+	if !p.principal.IsHost() || id == p.principal.ID() {
+		return ""
+	}
+	all, err := p.statuses()
+	if err != nil {
+		return ""
+	}
+	for i := range all {
+		if all[i].ID == id && all[i].Name != "" && id.Node == p.principal.ID().Node {
+			return AgentPath(all[i].Name)
+		}
+	}
+	return ""
 }
 
 // namesLast is how long a stream uses the names that it has read.
@@ -141,6 +172,14 @@ func (p *page) name(m *view.Message) {
 		}
 		m.Votes = &named
 	}
+	if c := m.Claim; c != nil {
+		named := *c
+		named.ByName = of(c.By, c.ByName)
+		if c.Was != nil {
+			named.Was = &namedParties([]view.Party{*c.Was}, of)[0]
+		}
+		m.Claim = &named
+	}
 	m.Chain, m.Steps, m.ForwardedTo = namedParties(m.Chain, of), slices.Clone(m.Steps), slices.Clone(m.ForwardedTo)
 	for i := range m.Steps {
 		s := &m.Steps[i]
@@ -149,6 +188,9 @@ func (p *page) name(m *view.Message) {
 	for i := range m.ForwardedTo {
 		f := &m.ForwardedTo[i]
 		f.Name, f.ByName = of(f.ID, f.Name), of(f.By, f.ByName)
+	}
+	if !m.Author.IsZero() {
+		m.AuthorName = of(m.Author, m.AuthorName)
 	}
 	if m.From != p.principal.ID() {
 		m.FromName = of(m.From, m.Sender())
@@ -167,7 +209,8 @@ func namedParties(all []view.Party, of func(capabilities.ID, string) string) []v
 	return all
 }
 
-// nameOf returns what has the names of agents as people read them. Who reads is SELF. One without a name stays so.
+// nameOf returns what has the names of agents as people read them. Who reads is SELF. One for which the
+// agent whose mail it is has no name is called as the reader calls it, or stays without one.
 func (p *page) nameOf() func(id capabilities.ID, name string) string {
 	if p.principal.IsHost() {
 		if all, err := p.statuses(); err == nil && p.named == nil {
@@ -179,8 +222,10 @@ func (p *page) nameOf() func(id capabilities.ID, name string) string {
 		switch {
 		case id == p.principal.ID() && !id.IsZero():
 			return self
-		case name == "" || names == nil:
+		case names == nil:
 			return name
+		case name == "":
+			return names.Known(id)
 		}
 		return names.Of(id, name)
 	}

@@ -78,7 +78,7 @@ func (l listQuery) Kept(without string) map[string]string {
 // search returns the search for what the list shows before a number; 0 is the end.
 func (l listQuery) search(before uint64, limit int) (api.SearchRequest, error) {
 	r := api.SearchRequest{Acting: api.Acting{As: l.As}, From: l.Agent, DecidedBy: l.Decider, Before: before, Limit: limit}
-	r.Text, r.Tool, r.Outcomes = beginnings(l.Text), l.Tool, ended
+	r.Text, r.Tool, r.Outcomes, r.Order = beginnings(l.Text), l.Tool, ended, "ended"
 	if l.Kind != "" {
 		r.Types = []string{l.Kind}
 	}
@@ -128,7 +128,7 @@ type pastEntry struct {
 	Ruled *view.RuledCall // nil for a message
 }
 
-// pastPlace is a place in History: before the message of a number, and before a call that was decided without a question. The zero place
+// pastPlace is a place in History: before the end of the message of a number, and before a call that was decided without a question. The zero place
 // is the end.
 type pastPlace struct {
 	number uint64
@@ -173,7 +173,8 @@ type pastPart struct {
 	behind  uint64    // events that are not looked at yet
 }
 
-// readPast returns the part of History before a place, at most so many entries: messages and calls in the order of their times.
+// readPast returns the part of History before a place, at most so many entries: messages and calls in the order
+// of their ends.
 func readPast(p *page, q listQuery, at pastPlace, limit int) (part pastPart, err error) {
 	var found view.Found
 	if q.hasMessages() {
@@ -195,7 +196,7 @@ func readPast(p *page, q listQuery, at pastPlace, limit int) (part pastPart, err
 	part.more = found.Next > 0 || len(ruled) == limit
 	messages, calls := found.Messages, ruled
 	for len(part.entries) < limit && len(messages)+len(calls) > 0 {
-		if len(messages) == 0 || len(calls) > 0 && calls[0].Place.At > messages[0].Date {
+		if len(messages) == 0 || len(calls) > 0 && calls[0].Place.At > endedAt(&messages[0]) {
 			part.entries = append(part.entries, pastEntry{Message: messageOf(&calls[0]), Ruled: &calls[0]})
 			part.next.ruled, calls = calls[0].Place, calls[1:]
 			continue
@@ -207,8 +208,16 @@ func readPast(p *page, q listQuery, at pastPlace, limit int) (part pastPart, err
 	return part, nil
 }
 
+// endedAt returns when a message has ended, by which History is sorted.
+func endedAt(m *view.Message) capabilities.Time {
+	if m.Outcome == nil {
+		return m.Date // it is in an archive elsewhere
+	}
+	return m.Outcome.At
+}
+
 // readRuled returns calls of the reader's agents that were decided without a question, before a place. Where that names a message alone, it
-// is before the time of that.
+// is before the end of that.
 func readRuled(p *page, q listQuery, at pastPlace, limit int) ([]view.RuledCall, uint64, error) {
 	r, err := q.search(0, limit)
 	if err != nil {
@@ -216,7 +225,7 @@ func readRuled(p *page, q listQuery, at pastPlace, limit int) ([]view.RuledCall,
 	}
 	if at.ruled == (view.RuledPlace{}) && at.number > 0 {
 		if m, err := p.agent.Message(p.ctx(), capabilities.FormNumber(at.number)); err == nil {
-			at.ruled.At = m.Date
+			at.ruled.At = endedAt(&m)
 		}
 	}
 	agents, who, err := agentsIn(p, q)
@@ -369,7 +378,7 @@ func drawPast(p *page, entries []pastEntry, of local, in string) []row {
 			continue
 		}
 		r := ruledRow(p, &entries[i])
-		for len(rows) > 0 && rows[0].Date >= r.Date {
+		for len(rows) > 0 && endedAt(&rows[0].Message) >= r.Date {
 			merged, rows = append(merged, rows[0]), rows[1:]
 		}
 		if len(rows) > 0 {

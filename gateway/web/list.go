@@ -231,7 +231,7 @@ type mailList struct {
 	Rows   []row
 	Before string         // there is more before this row; "" if there is not
 	Newest bool           // it is the beginning of the list
-	Count  int            // of the forms that wait, of a list of those
+	Count  int            // of the rows that wait, without the filter, of a list of those
 	Total  int            // of its rows, of a list of what waits; 0 if that is not known
 	Cursor string         // from which to follow the mail of the list; "" if the list follows none
 	Note   string         // what the list lacks, in words; "" for nothing
@@ -369,7 +369,7 @@ func (p *page) needs(q listQuery, before string, keys []string) (mailList, error
 		return mailList{}, err
 	}
 	p.waiting = waitingBy(who, waiting)
-	l := mailList{listQuery: q, Count: len(waiting), Newest: before == ""}
+	l := mailList{listQuery: q, Count: rowsOf(waiting, &p.site.readings), Newest: before == ""}
 	every := q
 	every.Kind = ""
 	waiting = slices.DeleteFunc(waiting, func(w question) bool {

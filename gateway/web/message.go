@@ -52,6 +52,8 @@ type card struct {
 	Base       string          // the beginning of the addresses of pages
 	As         string          // the reader's name for the agent that has the message; "" for the reader
 	Key        string          // the beginning of element IDs
+	MorePath   string          // of the page of the agent that sent it; "" if the reader may not see that
+	Brief      string          // the message in a line, as lists have it
 	Status     view.FormStatus
 	Widgets    []widget
 	Answers    []shownAnswer
@@ -214,6 +216,8 @@ func (p *page) card(ctx context.Context, l local, e view.Message, t *refusedAnsw
 	p.name(&e)
 	c := newCard(p.base, l.name, e, t, namer(ctx, l.agent))
 	c.Own = l.agent.ID()
+	c.MorePath = pathOf(p, e.From)
+	c.Brief = newRow("", l, e, p.site.readings.Of(&e)).Line
 	for i := range c.Widgets {
 		if g := c.Widgets[i].Give; g != nil && len(g.Sent) > 0 {
 			g.Given = givenBy(p, e, g.Control, g.Sent)
@@ -300,6 +304,14 @@ func (c card) Speaker() party {
 	return senderOf(&c.Message)
 }
 
+// Voice returns whose words the message has: those of who wrote to a group stay theirs where it has passed them on.
+func (c card) Voice() party {
+	if c.Sent && !c.Received && !c.Author.IsZero() {
+		return partyOf(c.Author, c.AuthorName)
+	}
+	return c.Speaker()
+}
+
 // statusOf returns the status of a form; "" for a message.
 func statusOf(e view.Message) view.FormStatus {
 	switch {
@@ -324,6 +336,14 @@ func ElementKey(as string, number uint64) string {
 
 // AnswerRevision returns the revision of the question that the card shows.
 func (c card) AnswerRevision() uint64 { return c.Message.AnswerRevision() }
+
+// EndedAs returns how a form has ended for the agent, in few words with their sign, as lists have it.
+func (c card) EndedAs() string {
+	return row{Message: c.Message, Status: c.Status, Decision: c.Decision}.State()
+}
+
+// ClaimMark returns a text that is another for each claim on the form, for the script.
+func (c card) ClaimMark() string { return claimMark(&c.Message) }
 
 // Waits reports whether the agent can answer the form.
 func (c card) Waits() bool { return c.AnswerNeeded && !c.IsSecondVote() }

@@ -32,10 +32,12 @@ type moreOutput struct {
 	Agent string `json:"agent"`
 }
 
-// counted is the event "questions": the number of questions that wait, and their keys, oldest first.
+// counted is the event "questions": the number of rows that wait, and the keys of the questions in them, oldest first.
 type counted struct {
 	Count   int               `json:"count"`
 	Keys    []string          `json:"keys"`
+	Part    bool              `json:"part,omitempty"`    // there are more questions than keys
+	Claimed map[string]string `json:"claimed,omitempty"` // the marks of the claims on them, by their keys
 	Amended map[string]uint64 `json:"amended,omitempty"` // the revisions of those that were amended, by their keys
 }
 
@@ -118,7 +120,7 @@ func (s *stream) watchQuestions(ctx context.Context, agentsToo bool) {
 			return
 		}
 		var u update
-		if now := countedOf(waiting); last == nil || now.Count != last.Count || !slices.Equal(last.Keys, now.Keys) || !maps.Equal(last.Amended, now.Amended) {
+		if now := countedOf(waiting, rowsOf(waiting, &s.site.readings)); last == nil || now.Count != last.Count || !slices.Equal(last.Keys, now.Keys) || !maps.Equal(last.Amended, now.Amended) || !maps.Equal(last.Claimed, now.Claimed) {
 			u.questions, last = now, now
 		}
 		if agentsToo && len(agents) > 0 {

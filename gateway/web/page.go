@@ -21,7 +21,7 @@ type layout struct {
 	Base   string // the beginning of the addresses of all pages
 	As     string
 	Reader capabilities.ID // the agent that is signed in
-	Count  int             // of questions that wait; 0 if the stream of events is to tell it
+	Count  int             // of rows that wait; 0 if the stream of events is to tell it
 	Names  []string        // that the agent holds
 	Here   string          // the path
 	Left   *leftPane       // nil if another pane is asked for alone

@@ -3,10 +3,13 @@ package web
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"time"
 
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/gateway/queue"
 )
 
 // maxQuestions bounds the questions of one agent that a page looks at.
@@ -71,12 +74,38 @@ func waitingFor(ctx context.Context, l, reader local) ([]question, error) {
 	return waiting, nil
 }
 
-// countedOf returns the event that tells of questions. It names maxKeys of them.
-func countedOf(waiting []question) *counted {
-	c := &counted{Count: len(waiting), Keys: make([]string, 0, min(len(waiting), maxKeys))}
+// rowsOf returns the number of the rows that questions have in a list.
+func rowsOf(waiting []question, r *queue.Readings) (n int) {
+	messages := make([]view.Message, len(waiting))
+	for i, q := range waiting {
+		messages[i] = q.Message
+	}
+	for _, of := range queue.Rank(messages, r, capabilities.At(time.Now())) {
+		n += len(partsOf(messages, of))
+	}
+	return n
+}
+
+// claimMark returns a text that is another for each claim on a form; "" for none.
+func claimMark(m *view.Message) string {
+	if m.Claim == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %d", m.Claim.By.ULID, m.Claim.Until)
+}
+
+// countedOf returns the event that tells of questions, which are so many rows. It names maxKeys of them.
+func countedOf(waiting []question, rows int) *counted {
+	c := &counted{Count: rows, Part: len(waiting) > maxKeys, Keys: make([]string, 0, min(len(waiting), maxKeys))}
 	for _, q := range waiting[:min(len(waiting), maxKeys)] {
 		key := ElementKey(q.name, q.Number)
 		c.Keys = append(c.Keys, key)
+		if mark := claimMark(&q.Message); mark != "" {
+			if c.Claimed == nil {
+				c.Claimed = map[string]string{}
+			}
+			c.Claimed[key] = mark
+		}
 		if q.Revision > 0 {
 			if c.Amended == nil {
 				c.Amended = map[string]uint64{}

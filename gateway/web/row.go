@@ -17,6 +17,7 @@ import (
 	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/call/risk"
+	"parley/gateway/people"
 	"parley/gateway/queue"
 	"parley/gateway/sanitize"
 )
@@ -124,6 +125,19 @@ func (r row) Other() party {
 		return partyOf(r.To, r.ToName)
 	}
 	return senderOf(&r.Message)
+}
+
+// SentBy returns who sent a message that the agent has not received; "" for one that it has. A group passes on what others sent to it.
+func (r row) SentBy() string { return sentBy(&r.Message) }
+
+func sentBy(m *view.Message) string {
+	switch {
+	case !m.Sent || m.Received:
+		return ""
+	case !m.Author.IsZero():
+		return partyOf(m.Author, m.AuthorName).Name
+	}
+	return people.You
 }
 
 // Waits reports whether the agent can answer the form.

@@ -219,10 +219,7 @@ func (r row) Said() string { return lineOf(r.Text) }
 func (r row) Voices() string {
 	var all []string
 	add := func(m *view.Message) {
-		name := sanitize.Line(senderOf(m).Name)
-		if m.Sent && !m.Received {
-			name = "you"
-		}
+		name := sanitize.Line(cmp.Or(sentBy(m), senderOf(m).Name))
 		if !slices.Contains(all, name) {
 			all = append(all, name)
 		}

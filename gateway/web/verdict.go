@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/gateway/people"
 	"parley/mailbox"
 )
@@ -97,6 +98,9 @@ func (r row) DecidedBy() string {
 		return name
 	}
 }
+
+// Ended returns when the line was decided, or ended otherwise.
+func (r row) Ended() capabilities.Time { return endedAt(&r.Message) }
 
 func capital(s string) string {
 	first, n := utf8.DecodeRuneInString(s)

@@ -20,7 +20,7 @@ import (
 )
 
 // layout is the number of the layout of the file. A file with another one is made again.
-const layout = 4
+const layout = 5
 
 // schema makes the tables. The row of a message has the mailbox's number in its upper 32 bits, and that of the message in
 // its lower ones, so the rows of a mailbox are together in every table.
@@ -91,6 +91,7 @@ CREATE INDEX message_recipient ON message(recipient, row);
 CREATE INDEX message_thread ON message(thread, row);
 CREATE INDEX message_tool ON message(subject, row) WHERE kind = 'approval';
 CREATE INDEX message_outcome ON message(outcome, row) WHERE outcome <> '';
+CREATE INDEX message_decided ON message((row >> 32), decided) WHERE outcome <> '';
 CREATE VIRTUAL TABLE asked USING fts5(subject, body, content='', contentless_delete=1, tokenize="unicode61 remove_diacritics 2");
 CREATE VIRTUAL TABLE answered USING fts5(body, content='', contentless_delete=1, tokenize="unicode61 remove_diacritics 2");
 `

@@ -123,6 +123,33 @@ func TestFind(t *testing.T) {
 	other.want(Query{Words: "deployment"}, 0)
 }
 
+// TestEndsAreFoundInTheirOrder ends forms in another order than they were asked in, and reads the ends part by part.
+func TestEndsAreFoundInTheirOrder(t *testing.T) {
+	t.Parallel()
+	b := &box{t: t, index: open(t), id: self}
+	other := &box{t: t, index: b.index, id: bob}
+	for n := range byte(6) {
+		for _, in := range []*box{b, other} {
+			in.add(&events.FormRequested{Number: in.number, ID: id(40 + n), From: ann, To: in.id, Title: fmt.Sprint("Form ", n), Description: "Which port?", Date: capabilities.Time(1000) + capabilities.Time(n)})
+			in.number++
+		}
+	}
+	b.want(Query{Order: Ended})
+	for at, n := range []byte{3, 0, 5, 2, 4} {
+		b.add(&events.FormAnswered{Form: id(40 + n), By: self, Date: capabilities.Time(2000 + at/4), Values: capabilities.Record(map[string]capabilities.Value{"port": capabilities.Int(80)})})
+	}
+	other.add(&events.FormAnswered{Form: id(41), By: self, Date: 3000, Values: capabilities.Record(nil)})
+	b.want(Query{Order: Ended}, 4, 5, 3, 2, 0) // those of one time by their numbers
+	b.want(Query{Order: Ended, Limit: 2}, 4, 5)
+	b.want(Query{Order: Ended, Limit: 2, Before: 5}, 3, 2)
+	b.want(Query{Order: Ended, Before: 2}, 0)
+	b.want(Query{Order: Ended, Before: 0xffffffffff})
+	b.want(Query{Order: Ended, Words: "port"}, 4, 5, 3, 2, 0)
+	b.want(Query{Order: Ended, Words: "form", Before: 3, Limit: 1}, 2)
+	b.want(Query{Order: Ended, Subject: "form", Decider: self}, 4, 5, 3, 2, 0)
+	other.want(Query{Order: Ended}, 1)
+}
+
 // TestWordsAreNoOperators searches for what the query language of the index would read as more than words.
 func TestWordsAreNoOperators(t *testing.T) {
 	t.Parallel()

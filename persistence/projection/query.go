@@ -21,6 +21,7 @@ const (
 	Relevance Order = "relevance" // the best match of the words first, then the newest
 	Urgency   Order = "urgency"   // by priority, then the newest
 	BySubject Order = "subject"   // by subject, then the newest
+	Ended     Order = "ended"     // only forms that have ended: the end that was last first
 )
 
 // Query describes messages of a mailbox. A zero member fits all.
@@ -39,7 +40,7 @@ type Query struct {
 	Tool      string          // approvals of calls of that tool
 	Since     capabilities.Time
 	Until     capabilities.Time
-	Before    uint64 // only numbers below it, if it is not 0
+	Before    uint64 // only numbers below it, if it is not 0; with Ended, only what ended before the form of that number
 	Order     Order
 	Skip      int // matches to leave out, those before in the order
 	Limit     int // 0 is 100
@@ -137,7 +138,7 @@ func (q Query) statement(place int64) (text string, args []any, none bool) {
 		return "", nil, true
 	}
 	first, last := place<<32, place<<32|0xffffffff
-	if q.Before > 0 {
+	if q.Before > 0 && q.Order != Ended {
 		last = place<<32 | int64(min(q.Before-1, 0xffffffff))
 	}
 	conditions, values := q.conditions(first, place<<32|0xffffffff)
@@ -145,7 +146,14 @@ func (q Query) statement(place int64) (text string, args []any, none bool) {
 		conditions = append(conditions, "m.row IN (SELECT rowid FROM asked WHERE asked MATCH ? AND rowid BETWEEN ? AND ?)")
 		values = append(values, subject, first, last)
 	}
-	order, ok := map[Order]string{Newest: "row DESC", Oldest: "row", Relevance: "rank, row DESC", Urgency: "priority, row DESC", BySubject: "subject COLLATE NOCASE, row DESC"}[q.Order]
+	if q.Order == Ended {
+		conditions, values = append(conditions, "(m.row >> 32) = ?", "m.outcome <> ''"), append(values, place)
+		if q.Before > 0 {
+			conditions = append(conditions, "(m.decided, m.row) < (SELECT decided, row FROM message WHERE row = ?)")
+			values = append(values, place<<32|int64(min(q.Before, 0xffffffff)))
+		}
+	}
+	order, ok := map[Order]string{Newest: "row DESC", Oldest: "row", Relevance: "rank, row DESC", Urgency: "priority, row DESC", BySubject: "subject COLLATE NOCASE, row DESC", Ended: "decided DESC, row DESC"}[q.Order]
 	if !ok {
 		return "", nil, true
 	}
@@ -156,12 +164,14 @@ func (q Query) statement(place int64) (text string, args []any, none bool) {
 		if inRows, ok := strings.CutPrefix(order, "row"); ok { // a table is read in the order of its own rows until there are enough
 			inOrder, rank = row+inRows, "0"
 		}
-		return fmt.Sprintf("SELECT %s AS row, %s AS rank, m.priority AS priority, m.subject AS subject FROM %s WHERE %s ORDER BY %s LIMIT ?",
+		return fmt.Sprintf("SELECT %s AS row, %s AS rank, m.priority AS priority, m.subject AS subject, m.decided AS decided FROM %s WHERE %s ORDER BY %s LIMIT ?",
 			row, rank, from, strings.Join(conditions, " AND "), inOrder)
 	}
-	if words == "" {
+	if words == "" && q.Order != Ended { // that has the rows of one mailbox in its own order
 		conditions = append(conditions, "m.row BETWEEN ? AND ?")
 		values = append(values, first, last)
+		text = part("m.row", "0", "message m")
+	} else if words == "" {
 		text = part("m.row", "0", "message m")
 	} else {
 		conditions = append([]string{""}, conditions...)
@@ -172,7 +182,7 @@ func (q Query) statement(place int64) (text string, args []any, none bool) {
 			}
 			text += part(table+".rowid", table+".rank", table+" CROSS JOIN message m ON m.row = "+table+".rowid", words, first, last)
 		}
-		text = "SELECT row, min(rank) AS rank, priority, subject FROM (SELECT * FROM (" + text + ")) GROUP BY row ORDER BY " + order + " LIMIT ?"
+		text = "SELECT row, min(rank) AS rank, priority, subject, decided FROM (SELECT * FROM (" + text + ")) GROUP BY row ORDER BY " + order + " LIMIT ?"
 		args = append(args, most)
 	}
 	args = append(args, q.Limit+1, q.Skip)

@@ -49,7 +49,11 @@ func subject(e view.Message, s terminal.Screen) string {
 		if len(e.Recipients) > 0 {
 			to = recipients(e.Recipients, 3)
 		}
-		b.WriteString("you " + verb(e, preposition(e.Type)+" "+to))
+		who := "you "
+		if !e.Author.IsZero() { // the agent is a group
+			who = Party(e.AuthorName, e.Author) + " by you "
+		}
+		b.WriteString(who + verb(e, preposition(e.Type)+" "+to))
 	case s.Width > 0 && e.Type == string(events.Approval):
 		b.WriteString(Sender(&e) + " wants to " + Wants(e))
 	case !e.Author.IsZero():

@@ -16,7 +16,7 @@ export const exported = [...Object.values(parts), 'unsent'].join(', ');
 /** Returns the part of a drawn message that other pages show. */
 export function prepare(card) {
   const article = card.querySelector('article');
-  for (const e of article.querySelectorAll('parley-act')) e.remove();
+  for (const e of article.querySelectorAll('parley-act, .claims')) e.remove();
   for (const e of article.querySelectorAll('parley-ask, .head a')) e.replaceWith(...e.childNodes); // these work in the node's own pages only
   for (const [selector, part] of Object.entries(parts)) for (const e of article.querySelectorAll(selector)) e.part.add(part);
   article.dataset.status = card.dataset.status;

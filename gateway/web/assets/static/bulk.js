@@ -5,7 +5,7 @@ import { composing } from './composing.js';
 import { open, openCard, openNext } from './item.js';
 import { linkOf, markDecided, rowOf, rows } from './list.js';
 import { call } from './rpc.js';
-import { toast, undoable, warn } from './toast.js';
+import { deed, toast, undoable, warn } from './toast.js';
 import { visible } from './visible.js';
 import { scrollOn, wasShown } from './whole.js';
 
@@ -90,6 +90,7 @@ export function pick() {
 export const pickAll = () => select(rows());
 
 export function pickNone() {
+  selecting(false);
   for (const p of picks()) p.checked = false;
   countPicks();
 }
@@ -166,7 +167,7 @@ async function moveAll(value, groups) {
   announce(said);
   const isRefused = (as, id) => refused.some((r) => r.as === as && r.id === id);
   const back = groups.map(({ as, ids }) => ({ as, ids: ids.filter((id) => !isRefused(as, id)) }));
-  if (undoOf[what]) undoable(said, () => move(undoOf[what], back));
+  if (undoOf[what]) undoable(deed(said), () => move(undoOf[what], back));
 }
 
 async function submitted(event) {
@@ -191,8 +192,36 @@ async function submitted(event) {
   countPicks();
 }
 
+/** Has a click at a row select it, and not open it. A finger has no other way. */
+function selecting(is) {
+  const button = document.getElementById('select');
+  if (!button) return;
+  button.ariaPressed = String(is);
+  button.closest('.list').toggleAttribute('data-selecting', is);
+}
+
+function startSelecting() {
+  const button = document.getElementById('select');
+  if (!button) return;
+  button.hidden = false;
+  button.addEventListener('click', () => {
+    const is = button.ariaPressed !== 'true';
+    if (is) selecting(true);
+    else pickNone();
+  });
+  document.getElementById('stream').addEventListener('click', (e) => {
+    const box = button.ariaPressed === 'true' && boxOf(e.target.closest('.entry'));
+    if (!box || e.target === box || e.ctrlKey || e.metaKey) return;
+    e.preventDefault();
+    e.stopPropagation();
+    box.checked = !box.checked;
+    countPicks();
+  }, true);
+}
+
 export function startBulk() {
   if (!bar) return;
+  startSelecting();
   bar.addEventListener('submit', submitted);
   bar.addEventListener('keydown', (e) => {
     if (e.key !== 'Enter' || composing(e) || !e.target.matches('[name=reason]')) return;
@@ -201,6 +230,6 @@ export function startBulk() {
   });
   bar.addEventListener('reset', () => { for (const menu of bar.querySelectorAll('details')) menu.open = false; });
   document.addEventListener('parley-shown', countPicks);
-  bar.addEventListener('reset', () => setTimeout(countPicks));
+  bar.addEventListener('reset', () => { selecting(false); setTimeout(countPicks); });
   document.getElementById('stream').addEventListener('change', countPicks);
 }

@@ -56,6 +56,7 @@ export function replaceCard(old, next) {
   if (steps) next.querySelector('.head .steps')?.replaceWith(steps);
   if (old.hasAttribute('data-waits') && next.hasAttribute('data-waits') && old.hasAttribute('data-group') === next.hasAttribute('data-group')) {
     if (old.dataset.revision !== next.dataset.revision) return replaceQuestion(old, next);
+    old.dataset.claim = next.dataset.claim ?? '';
     for (const part of ['.head', '.discussion', '.notes:not(.receipt)', '.place', '.claims']) old.querySelector(part)?.replaceWith(next.querySelector(part) ?? '');
     return old;
   }

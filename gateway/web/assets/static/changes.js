@@ -56,6 +56,32 @@ function pair(code) {
   }
 }
 
+const seen = new Set(); // the calls whose changes the person has marked as seen
+
+/** Puts a box at each file of a review, by which the person keeps account of what was read. It decides nothing, and hides nothing. */
+function markSeen(review) {
+  const members = [...review.querySelectorAll('section.member')];
+  for (const m of members) {
+    const label = document.createElement('label');
+    label.className = 'seen';
+    label.innerHTML = '<input type="checkbox"> Seen';
+    const box = label.firstElementChild;
+    box.checked = seen.has(m.dataset.key);
+    box.ariaLabel = `Seen: ${m.ariaLabel}`;
+    box.addEventListener('change', () => { seen[box.checked ? 'add' : 'delete'](m.dataset.key); count(); });
+    m.querySelector('.cap > .when').before(label);
+  }
+  const said = document.createElement('p');
+  said.className = 'muted of-seen';
+  said.role = 'status';
+  review.querySelector('.tree').append(said);
+  function count() {
+    for (const m of members) review.querySelector(`.tree a[href="#${CSS.escape(m.id)}"]`)?.toggleAttribute('data-seen', seen.has(m.dataset.key));
+    said.textContent = `${members.filter((m) => seen.has(m.dataset.key)).length} of ${members.length} seen`;
+  }
+  count();
+}
+
 const kept = 'parley.unified';
 
 /** Shows changes side by side, or one below the other, in the open review. */
@@ -70,6 +96,7 @@ function startSplit(alone) {
     isSplit = !localStorage.getItem(kept);
   } catch { /* as for who has not chosen */ }
   const draw = () => {
+    for (const review of alone.querySelectorAll('[data-review]:not(:has(.of-seen))')) markSeen(review);
     for (const code of alone.querySelectorAll('[data-review] .block.diff .code:not(:has(.twin))')) pair(code);
     showSplit(isSplit);
   };

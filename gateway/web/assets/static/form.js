@@ -11,7 +11,7 @@ import { Group } from './group.js';
 import { close, isOpening, open, openCard, openNext } from './item.js';
 import { hold, isHeld } from './keys.js';
 import { markDecided } from './list.js';
-import { placeToasts, toast, undoable, warn } from './toast.js';
+import { deed, placeToasts, toast, undoable, warn } from './toast.js';
 import { visible } from './visible.js';
 import { disable, Whole } from './whole.js';
 
@@ -84,6 +84,8 @@ const said = {
   together: 'Decided', answer: 'Answered', decline: 'Declined', cancel: 'Cancelled', withdraw: 'Vote withdrawn', amend: 'Changed', forward: 'Forwarded', adopt: 'Kept', reply: 'Sent', asked: 'Asked', rule: 'The rule is made', dismiss: 'Done',
   wake: 'Brought back', restore: 'Not done', claim: 'You are on it', release: 'You are not on it any more', 'take-over': 'Taken over: you are on it',
 };
+
+const isClaim = (what) => ['claim', 'release', 'take-over'].includes(what);
 
 /** Returns the element with the inputs of a part of the bar: those of an edit are above it. */
 export const inputOf = (part) => (part.matches('.edit') ? part.closest('form').querySelector('.edit-card') : part);
@@ -161,11 +163,11 @@ export class ParleyAct extends HTMLElement {
       await this.reply.clear();
     }
     announce(text);
-    if (what === 'rule') toast(Object.assign(document.createElement('p'), { textContent: text }));
+    if (what === 'rule' || isClaim(what)) toast(deed(text, isClaim(what) ? this.card.dataset.brief : ''));
     const back = { dismiss: 'restore', Snoozed: 'wake' }[said[what] ? what : text];
     if (!back) return refresh(this.card);
     const { card } = this;
-    undoable(text, async () => {
+    undoable(deed(text, card.dataset.brief), async () => {
       await call(...callOf(back, card));
       open(`${home}/forms/${encodeURIComponent(card.dataset.id)}?` + new URLSearchParams({ as: card.dataset.as }));
     });
@@ -284,14 +286,15 @@ export class ParleyForm extends ParleyAct {
 
   async done(what) {
     if (what === 'asked' && this.querySelector('.asks[data-stays]')) return this.doneAsking();
+    if (isClaim(what)) return super.done(what); // what was typed stays
     if (what !== 'forward') this.filling.finish();
     if (this.group) return this.doneAll();
     const settled = await super.done(what);
     if (!document.getElementById('list')?.dataset.needs) return;
-    const state = settled?.querySelector('.state')?.cloneNode(true);
-    if (this.many > 1) state?.prepend(`${this.many} × `);
-    const hasGone = openCard()?.id !== this.card.id || isOpening() || openNext();
-    if (hasGone && state) toast(state);
+    if (!settled?.dataset.ended) return;
+    const words = deed(settled.dataset.ended + (this.many > 1 ? `, ${this.many} ×` : ''), settled.dataset.brief);
+    announce(words.textContent);
+    if (openCard()?.id !== this.card.id || isOpening() || openNext()) toast(words);
   }
 
   /** Tells that the question was asked. What it is about stays open, with what was typed into it. */

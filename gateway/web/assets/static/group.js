@@ -35,7 +35,7 @@ export class Group {
   /** Selects by a click at a member, and with Shift all from the last one to it. */
   clicked(event) {
     const member = event.target.closest('.member');
-    if (!member || event.target.closest('a, summary, button, .block') || !getSelection().isCollapsed && !event.shiftKey) return;
+    if (!member || event.target.closest('a, summary, button, .seen, .block') || !getSelection().isCollapsed && !event.shiftKey) return;
     const box = member.querySelector('[name=of]');
     if (!isLive(box)) return;
     const all = boxes(this.card).filter(isLive);

@@ -24,10 +24,10 @@ export const callsWait = (but) => rows().some((r) => r !== but && r.matches('[da
 /** Reports whether a message is being opened: its place is taken. */
 export const isOpening = () => Boolean(coming);
 
-/** Opens the message at an address, unless another is opened meanwhile. It stays closed if a form with a secret, which no draft keeps, is not to be left. */
-export async function open(address, { focus = 'field', push = true } = {}) {
+/** Opens the message at an address, unless another is opened meanwhile. It stays closed if a form with a secret, which no draft keeps, is not to be left; that is not asked where the form was just put away. */
+export async function open(address, { focus = 'field', push = true, asks = true } = {}) {
   const ask = openCard()?.querySelector('parley-ask');
-  if (ask?.isTyped && ask.querySelector('.secret') && await askToLeave() === 'stay') return;
+  if (asks && ask?.isTyped && ask.querySelector('.secret') && await askToLeave() === 'stay') return;
   const at = new URL(address, location.href);
   const asked = new URL(at);
   asked.searchParams.set('pane', 'item');
@@ -86,7 +86,7 @@ export function openNext() {
   const later = at >= 0 ? [] : openCard()?.querySelector('.steps')?.dataset.later?.split(' ') ?? []; // its row may have gone before the answer came
   release();
   const next = [...later.map(rowOf), ...all.slice(at + 1), ...all.slice(0, Math.max(at, 0))].find((r) => r?.hasAttribute('data-waits'));
-  if (next) open(linkOf(next).href, { focus: callsWait(all[at]) ? 'message' : 'field' });
+  if (next) open(linkOf(next).href, { focus: callsWait(all[at]) ? 'message' : 'field', asks: false });
   return next?.dataset.key ?? '';
 }
 

@@ -83,7 +83,7 @@ async function fill(chunk) {
   chunk.busy = true;
   try {
     const next = (await chunkAt(chunk.dataset.href)).chunk;
-    const own = [...next.children].filter((r) => Number(r.dataset.number ?? Infinity) >= Number(chunk.dataset.least));
+    const own = [...next.children].filter((r) => (isPast ? chunk.own.includes(r.dataset.key) : Number(r.dataset.number ?? Infinity) >= Number(chunk.dataset.least)));
     chunk.replaceChildren(...own);
     chunk.style.height = '';
     finish(chunk);
@@ -99,6 +99,7 @@ function finish(chunk) {
   markCurrent();
 }
 
+const isPast = list?.matches('.decisions'); // by the ends of its messages, and not by their numbers
 const isByAgent = list?.dataset.group === 'agent';
 
 /** Moves the rows of a later chunk to those of the same agents above. The chunk keeps the agents that are not there. */
@@ -122,6 +123,7 @@ function adopt(chunk, address) {
   const own = chunk.querySelectorAll('.entry');
   if (list.dataset.needs || isByAgent || !own.length) return;
   chunk.dataset.href = address;
+  chunk.own = [...own].map((r) => r.dataset.key);
   chunk.dataset.least = Math.min(...[...own].map((r) => Number(r.dataset.number)));
   watch.observe(chunk);
 }
@@ -253,15 +255,15 @@ function split(first) {
   finish(first);
 }
 
-/** Puts rows into a chunk of their own below the first chunk. */
-function below(first, own) {
+/** Puts rows into a chunk of their own below the first chunk, with the address of what follows that. */
+function below(first, own, address) {
   const rest = first.cloneNode();
   rest.append(...own);
   first.after(rest);
   finish(rest);
   const at = new URL(list.dataset.home, location.href);
   at.searchParams.set('before', Math.max(...own.map((r) => Number(r.dataset.number))) + 1);
-  adopt(rest, at.href);
+  adopt(rest, address ?? at.href);
 }
 
 let looks = Promise.resolve();
@@ -283,7 +285,7 @@ export function look(gone = () => false, changed = new Set()) {
       for (const r of rows()) if (gone(r.dataset.key) || keysOf(r).some((k) => drawn.has(k))) r.remove();
       const first = stream.querySelector('.chunk');
       const own = older && !list.dataset.needs ? [...first.querySelectorAll('.entry')] : [];
-      const rest = own.filter((r) => Number(r.dataset.number) < least && !changed.has(r.dataset.number));
+      const rest = own.filter((r) => (isPast || Number(r.dataset.number) < least) && !changed.has(r.dataset.number));
       const later = isByAgent ? laterOf(first, new Set(rest)) : null;
       first.replaceWith(chunk);
       for (const put of stay) put(chunk);
@@ -292,7 +294,7 @@ export function look(gone = () => false, changed = new Set()) {
         for (const c of [...stream.children].slice(1)) c.remove();
         stream.append(later);
         gather(later);
-      } else if (rest.length > 0) below(chunk, rest);
+      } else if (rest.length > 0) below(chunk, rest, older);
     });
   }).catch(() => { /* the stream of events updates it once the node is back */ });
   return looks;

@@ -1,4 +1,4 @@
-// Shows the number of open questions, keeps their list, and tells of new ones.
+// Shows the number of rows that wait, at each link to them, keeps their list, and tells of new ones.
 
 import { holdBack, isAtList } from './arrivals.js';
 import { announce, isTyping, refresh } from './cards.js';
@@ -11,13 +11,14 @@ import { forgetToasts, toast } from './toast.js';
 const mostNew = 50; // that one request asks for
 
 let known; // keys of all open questions
-let changes = ''; // revisions of the amended ones
+let changes = ''; // revisions of the amended ones, and claims
 
-export function questionsChanged({ count, keys, amended = {} }) {
-  document.getElementById('count').textContent = count;
-  document.getElementById('badge').hidden = count === 0;
+export function questionsChanged({ count, keys, part: isPart = false, amended = {}, claimed = {} }) {
+  for (const badge of document.querySelectorAll('.badge')) {
+    badge.hidden = count === 0;
+    badge.firstElementChild.textContent = count;
+  }
   document.title = (count ? `(${count}) ` : '') + document.title.replace(/^\(\d+\) /, '');
-  const isPart = count > keys.length;
   const now = new Set(keys);
   const isGone = (key) => !isPart && !now.has(key);
   const come = known ? keys.filter((k) => !known.has(k)) : [];
@@ -27,7 +28,8 @@ export function questionsChanged({ count, keys, amended = {} }) {
   const card = openCard();
   if (card?.hasAttribute('data-group') ? !membersEnded(card, isGone) : card?.hasAttribute('data-waits') && isGone(card.id)) refresh(card);
   for (const c of document.querySelectorAll('li.message[data-waits][data-revision]')) if (amended[c.id] > c.dataset.revision) refresh(c);
-  const isAmended = changes !== (changes = JSON.stringify(amended));
+  if (card?.hasAttribute('data-waits') && now.has(card.id) && (claimed[card.id] ?? '') !== (card.dataset.claim ?? '')) refresh(card);
+  const isAmended = changes !== (changes = JSON.stringify([amended, claimed]));
   const list = document.getElementById('list');
   const isListed = list?.dataset.needs && list.dataset.newest;
   const isOver = isAmended || rows().some((r) => keysOf(r).some(isGone));

@@ -39,14 +39,28 @@ export function toast(content, key = '') {
   return t;
 }
 
-/** Shows what was done, with a button that undoes it. */
-export function undoable(text, undo) {
+const longest = 64; // characters of what something was done to
+
+/** Returns what was done, and to what: the middle of that is left out where it is long, since its end may be what counts. */
+export function deed(words, what = '') {
   const p = document.createElement('p');
+  p.className = 'deed-done';
+  p.append(words);
+  const letters = [...visible(what)];
+  if (!letters.length) return p;
+  const name = document.createElement('bdi');
+  name.textContent = letters.length > longest ? `${letters.slice(0, longest / 2).join('')} … ${letters.slice(-longest / 2).join('')}` : letters.join('');
+  p.append(': ', name);
+  return p;
+}
+
+/** Shows what was done, with a button that undoes it. */
+export function undoable(p, undo) {
   const button = document.createElement('button');
   button.type = 'button';
   button.className = 'quiet';
   button.textContent = 'Undo';
-  p.append(`${text} `, button);
+  p.append(' ', button);
   const t = toast(p);
   button.addEventListener('click', async () => {
     t.remove();

@@ -1,0 +1,40 @@
+package queue
+
+import (
+	"parley/actors/view"
+	"parley/capabilities"
+)
+
+// Asker is what waits for a person of one agent that asks.
+type Asker struct {
+	Rows    int  // of the queue
+	Stopped bool // it does nothing else until one of them is decided
+}
+
+// Askers returns what waits of each agent that asks, in messages that wait for a person. Each place that counts what an agent asks, or
+// names its state, takes it from here.
+func Askers(all []view.Message, r *Readings, now capabilities.Time) map[capabilities.ID]Asker {
+	of := map[capabilities.ID]Asker{}
+	for _, row := range Rank(all, r, now) {
+		first := &all[row.Members[0]]
+		a := of[first.From]
+		a.Rows, a.Stopped = a.Rows+1, a.Stopped || row.Stopped
+		of[first.From] = a
+	}
+	return of
+}
+
+// State returns the state of an agent for the person: it waits for them only if they may decide what stops it. What stops it and is
+// for others to decide leaves it in the state that it has besides.
+func (a Asker) State(s view.AgentStatus) view.AgentState {
+	switch {
+	case s.State == view.AgentEnded || s.State == view.AgentUnreachable:
+		return s.State
+	case a.Stopped:
+		return view.AgentWaiting
+	case s.State == view.AgentWaiting:
+		s.Pending, s.More = nil, 0
+		s.Settle()
+	}
+	return s.State
+}
