@@ -54,6 +54,8 @@ const (
 	FileDamaged         = fault.FileDamaged
 	Claimed             = fault.Claimed
 	Leased              = fault.Leased
+	PasskeyRequired     = fault.PasskeyRequired
+	PasskeyRefused      = fault.PasskeyRefused
 	Internal            = fault.Internal
 )
 

@@ -97,6 +97,8 @@ type Answer struct {
 	Narrow map[string]capabilities.Facet `json:"narrow,omitempty"`
 
 	Mandate *MandateTerms `json:"mandate,omitempty"` // with the decision once on an approval: leave for later calls
+
+	Passkey *PasskeySignature `json:"passkey,omitempty"` // of this answer, where one is wanted: see ask_passkey
 }
 
 // Decision is a decision on one approval, as an answer to its form. Digest is of the call that was shown: an approval of

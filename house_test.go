@@ -26,7 +26,7 @@ var imports = map[string][]string{
 	"internal/websocket":    {},
 	"capabilities":          {"internal/fault", "internal/pack"},
 	"events":                {"capabilities", "internal/pack"},
-	"mailbox":               {".", "capabilities", "events", "mailbox/due", "mailbox/form", "mailbox/index", "mailbox/lease", "mailbox/origin", "mailbox/quota", "mailbox/right", "mailbox/rule", "mailbox/table", "mailbox/text", "mailbox/vote"},
+	"mailbox":               {".", "capabilities", "events", "mailbox/due", "mailbox/form", "mailbox/index", "mailbox/lease", "mailbox/origin", "mailbox/passkey", "mailbox/quota", "mailbox/right", "mailbox/rule", "mailbox/table", "mailbox/text", "mailbox/vote"},
 	"mailbox/text":          {"events"},
 	"mailbox/due":           {"capabilities"},
 	"mailbox/form":          {".", "capabilities", "events"},
@@ -34,7 +34,8 @@ var imports = map[string][]string{
 	"mailbox/index":         {"capabilities"},
 	"mailbox/lease":         {".", "capabilities"},
 	"mailbox/origin":        {"events"},
-	"mailbox/proof":         {".", "capabilities", "events", "mailbox"},
+	"mailbox/passkey":       {".", "capabilities", "events"},
+	"mailbox/proof":         {".", "capabilities", "events", "mailbox", "mailbox/passkey"},
 	"mailbox/quota":         {"."},
 	"mailbox/right":         {".", "capabilities", "events"},
 	"mailbox/table":         {},
@@ -50,7 +51,7 @@ var imports = map[string][]string{
 	"persistence/disktest":      {},
 	"persistence/journaltest":   {".", "capabilities", "events", "persistence"},
 
-	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/due", "mailbox/form", "mailbox/proof", "mailbox/quota", "mailbox/right", "mailbox/rule", "mailbox/table", "mailbox/text", "persistence", "persistence/archive", "persistence/archive/store", "persistence/projection", "actors/keys", "actors/resource", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/outbox", "actors/peers", "actors/trace", "actors/transport", "internal/fair", "internal/realpath", "internal/natsauth", "internal/strike"},
+	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/due", "mailbox/form", "mailbox/passkey", "mailbox/proof", "mailbox/quota", "mailbox/right", "mailbox/rule", "mailbox/table", "mailbox/text", "persistence", "persistence/archive", "persistence/archive/store", "persistence/projection", "actors/keys", "actors/resource", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/outbox", "actors/peers", "actors/trace", "actors/transport", "internal/fair", "internal/realpath", "internal/natsauth", "internal/strike"},
 	"actors/connlimit":           {},
 	"actors/keys":                {".", "capabilities", "persistence", "internal/regular"},
 	"actors/peers":               {".", "capabilities", "events", "mailbox", "actors/peers/window", "actors/transport"},
@@ -82,8 +83,9 @@ var imports = map[string][]string{
 	"gateway":                       {".", "actors", "actors/connlimit", "actors/runtime", "actors/view", "capabilities", "events", "persistence", "gateway/a2a", "gateway/agui", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/bridge", "gateway/bridge/mail", "gateway/bridge/ntfy", "gateway/bridge/push", "gateway/bridge/slack", "gateway/bridge/webhook", "gateway/coding", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/micro", "gateway/web", "gateway/ws", "internal/natsauth", "internal/regular"},
 	"gateway/api":                   {".", "actors/view", "capabilities", "events"},
 	"gateway/api/openapi":           {".", "actors/view", "capabilities", "events", "gateway/api"},
-	"gateway/backend":               {".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/lease", "internal/realpath", "persistence", "persistence/archive/store", "actors", "actors/view", "gateway/api", "gateway/call", "gateway/call/risk", "gateway/coding", "gateway/people", "gateway/writing", "internal/fair"},
+	"gateway/backend":               {".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/lease", "internal/realpath", "persistence", "persistence/archive/store", "actors", "actors/view", "gateway/api", "gateway/call", "gateway/call/risk", "gateway/coding", "gateway/passkeys", "gateway/people", "gateway/writing", "internal/fair", "mailbox/passkey"},
 	"gateway/coding":                {".", "capabilities", "events", "mailbox", "actors", "actors/runtime", "actors/view", "gateway/api", "gateway/people", "gateway/sanitize", "internal/realpath", "internal/regular", "mailbox/lease"},
+	"gateway/passkeys":              {".", "capabilities", "events", "mailbox/passkey"},
 	"gateway/people":                {".", "actors/view", "capabilities"},
 	"gateway/queue":                 {".", "actors/view", "capabilities", "gateway/call", "gateway/call/risk"},
 	"gateway/bridge":                {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/call", "gateway/sanitize", "internal/regular"},
@@ -114,7 +116,7 @@ var imports = map[string][]string{
 	"gateway/ws":                    {".", "actors/view", "capabilities", "gateway/api", "gateway/compat", "gateway/httpd", "gateway/mux", "internal/pack", "internal/websocket"},
 
 	"cmd/parley": {
-		".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/proof", "mailbox/quota", "mailbox/rule", "persistence", "actors", "actors/keys", "actors/trace", "actors/view",
+		".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/passkey", "mailbox/proof", "mailbox/quota", "mailbox/rule", "persistence", "actors", "actors/keys", "actors/trace", "actors/view",
 		"gateway", "gateway/api", "gateway/backend", "gateway/bridge", "gateway/bridge/slack", "gateway/bridge/webhook", "gateway/client", "gateway/mcp", "gateway/people", "gateway/qr",
 		"cmd/parley/bench", "cmd/parley/demo", "cmd/parley/editor", "cmd/parley/hook", "cmd/parley/interview", "cmd/parley/proc",
 		"cmd/parley/service", "cmd/parley/setup", "cmd/parley/shell", "cmd/parley/show", "cmd/parley/terminal", "cmd/parley/watch", "internal/natsauth", "internal/regular",
@@ -152,7 +154,7 @@ var pure = map[string][]string{
 		"github.com/oklog/ulid/v2", "github.com/vmihailenco/msgpack/v5", "github.com/vmihailenco/msgpack/v5/msgpcode",
 	},
 	"mailbox": {
-		"bytes", "cmp", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "iter", "maps", "math", "net/netip", "net/url", "slices", "strconv", "strings", "time",
+		"bytes", "cmp", "crypto/sha256", "encoding/base64", "encoding/hex", "encoding/json", "errors", "fmt", "iter", "maps", "math", "net/netip", "net/url", "slices", "strconv", "strings", "time",
 		"unicode", "unicode/utf8",
 		"github.com/oklog/ulid/v2", "github.com/vmihailenco/msgpack/v5",
 	},
@@ -169,7 +171,11 @@ var pure = map[string][]string{
 	"mailbox/index": {
 		"cmp", "crypto/sha256", "encoding/binary", "fmt", "iter", "maps", "math", "slices",
 	},
-	"mailbox/vote":  {"slices"},
+	"mailbox/vote": {"slices"},
+	"mailbox/passkey": {
+		"bytes", "crypto", "crypto/ecdsa", "crypto/ed25519", "crypto/elliptic", "crypto/rsa", "crypto/sha256", "crypto/x509", "encoding/base64", "encoding/binary", "encoding/json",
+		"net/url", "strings",
+	},
 	"mailbox/lease": {"encoding/json", "path", "slices", "strings", "unicode/utf8"},
 	"mailbox/text":  {"slices", "strings", "unicode", "unicode/utf8"},
 	"mailbox/table": {

@@ -143,11 +143,28 @@ func (m declineForm) handle(b *mailboxActor, reply replyTo[settlement]) {
 	sendHome(b, home, settle, err, reply)
 }
 
-// draftAnswer drafts an answer with the node's compiled schema of the form.
-func draftAnswer(b *mailboxActor, r mailbox.Reply) (settle mailbox.SettleForm, home capabilities.ID, err error) {
+// prepareReply adds to a reply what the node knows: its compiled schema of the form, and the risks of calls.
+func prepareReply(b *mailboxActor, r *mailbox.Reply) error {
 	m, found := recalled(b.old, func() (*mailbox.Message, error) { return b.state.Mail.FindForm(r.Form) })
 	if found == nil && m.Form.IsOpen() {
+		var err error
 		if r.Schema, err = b.schema(b.reg.id, m.Form, r.Values, r.Texts); err != nil {
+			return err
+		}
+	}
+	if risk := b.node.risk.Load(); risk != nil {
+		r.Risk = *risk
+	}
+	return nil
+}
+
+// draftAnswer drafts an answer. What a passkey has signed of it counts as used from then on.
+func draftAnswer(b *mailboxActor, r mailbox.Reply) (settle mailbox.SettleForm, home capabilities.ID, err error) {
+	if err := prepareReply(b, &r); err != nil {
+		return settle, home, err
+	}
+	if r.Passkey != nil {
+		if err := answerChallenge(b, r.Passkey); err != nil {
 			return settle, home, err
 		}
 	}
@@ -159,6 +176,9 @@ func draftAnswer(b *mailboxActor, r mailbox.Reply) (settle mailbox.SettleForm, h
 	settle.Draw = drawn()
 	if err == nil {
 		err = settle.CheckQuota(b.state, b.node.accounts.limits(b.reg.id, now), now)
+	}
+	if err == nil && settle.Signed != nil {
+		_, err = b.decide(settle.Use)
 	}
 	return settle, home, err
 }

@@ -71,7 +71,8 @@ type Node struct {
 	supervisor *supervisor
 	directory  *directory
 
-	risk atomic.Pointer[func(*parley.Permission) mailbox.Risk] // see SetRisk
+	risk       atomic.Pointer[func(*parley.Permission) mailbox.Risk] // see SetRisk
+	challenges atomic.Pointer[func(capabilities.ID, string) error]   // see SetChallenges
 
 	life   context.Context // ends when the node closes
 	end    context.CancelFunc

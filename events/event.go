@@ -101,6 +101,11 @@ const (
 	kindMandateEnded      Kind = 132
 	kindCallerNamed       Kind = 133
 	kindMessageRepeated   Kind = 160
+	kindPasskeyAdded      Kind = 172
+	kindPasskeyRemoved    Kind = 173
+	kindPasskeyRequired   Kind = 174
+	kindPasskeyUsed       Kind = 175
+	kindDecisionSigned    Kind = 176
 	kindReviewerSet       Kind = 140
 	kindReviewAsked       Kind = 141
 	kindReviewEnded       Kind = 142
@@ -283,6 +288,16 @@ func (*CallerNamed) kind() Kind { return kindCallerNamed }
 
 func (*MessageRepeated) kind() Kind { return kindMessageRepeated }
 
+func (*PasskeyAdded) kind() Kind { return kindPasskeyAdded }
+
+func (*PasskeyRemoved) kind() Kind { return kindPasskeyRemoved }
+
+func (*PasskeyRequired) kind() Kind { return kindPasskeyRequired }
+
+func (*PasskeyUsed) kind() Kind { return kindPasskeyUsed }
+
+func (*DecisionSigned) kind() Kind { return kindDecisionSigned }
+
 func (*ReviewerSet) kind() Kind { return kindReviewerSet }
 
 func (*ReviewAsked) kind() Kind { return kindReviewAsked }
@@ -403,6 +418,11 @@ var schemas = map[Kind]schema{
 	kindMandateEnded:      {name: "MandateEnded", version: 1, make: func() Event { return new(MandateEnded) }},
 	kindCallerNamed:       {name: "CallerNamed", version: 1, make: func() Event { return new(CallerNamed) }},
 	kindMessageRepeated:   {name: "MessageRepeated", version: 1, make: func() Event { return new(MessageRepeated) }},
+	kindPasskeyAdded:      {name: "PasskeyAdded", version: 1, make: func() Event { return new(PasskeyAdded) }},
+	kindPasskeyRemoved:    {name: "PasskeyRemoved", version: 1, make: func() Event { return new(PasskeyRemoved) }},
+	kindPasskeyRequired:   {name: "PasskeyRequired", version: 1, make: func() Event { return new(PasskeyRequired) }},
+	kindPasskeyUsed:       {name: "PasskeyUsed", version: 1, make: func() Event { return new(PasskeyUsed) }},
+	kindDecisionSigned:    {name: "DecisionSigned", version: 1, make: func() Event { return new(DecisionSigned) }},
 	kindReviewerSet:       {name: "ReviewerSet", version: 1, make: func() Event { return new(ReviewerSet) }},
 	kindReviewAsked:       {name: "ReviewAsked", version: 1, make: func() Event { return new(ReviewAsked) }},
 	kindReviewEnded:       {name: "ReviewEnded", version: 1, make: func() Event { return new(ReviewEnded) }},

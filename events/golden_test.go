@@ -235,15 +235,23 @@ func samples() map[string]Event {
 		"ReviewerSet.v1": &ReviewerSet{
 			Reviewer: testID(6), Sample: 10, Cautious: true, Wait: 60_000, Rules: []MandateRule{{Tool: "shell", Covers: *goldenCoverage()}},
 		},
-		"ReviewAsked.v1":    &ReviewAsked{Form: testID(1), Reviewer: testID(6), MayAllow: true, Sample: 10, Until: goldenAt + 1},
-		"FormClaimed.v1":    &FormClaimed{Form: testID(1), By: testID(5), Until: goldenAt + 1_800_000, Was: testID(6), Date: goldenAt},
-		"ClaimQueued.v1":    &ClaimQueued{Form: testID(1), Until: goldenAt + 1_800_000, TakeOver: true, Date: goldenAt},
-		"MailQueued.v1":     &MailQueued{Message: testID(1), Request: testID(2), Promise: testID(3), Path: "helper", Date: goldenAt},
-		"QueuedSent.v1":     &QueuedSent{Message: testID(1), To: testID(4), Via: testID(5), Facet: goldenGrant(1).Facet, Text: []Span{{Edge: "me", Value: capabilities.Reference(goldenGrant(2).Ref())}}, Date: goldenAt},
-		"QueuedEnded.v1":    &QueuedEnded{Message: testID(1), Why: "not sent: form 3 was declined", Date: goldenAt},
-		"UseQueued.v1":      &UseQueued{Use: testID(1), Request: testID(2), Promise: testID(3), Path: "notes", Verb: "read", Input: capabilities.Record(map[string]capabilities.Value{"path": capabilities.String("a.md")}), Key: "key", Date: goldenAt},
-		"QueuedUseEnded.v1": &QueuedUseEnded{Use: testID(1), How: UseDenied, Code: "NOT_PERMITTED", Text: "it was revoked", Date: goldenAt},
-		"ReviewEnded.v1":    &ReviewEnded{Form: testID(1), Reviewer: testID(6), How: ReviewSampled, Note: "it tests", Date: goldenAt},
+		"ReviewAsked.v1":     &ReviewAsked{Form: testID(1), Reviewer: testID(6), MayAllow: true, Sample: 10, Until: goldenAt + 1},
+		"FormClaimed.v1":     &FormClaimed{Form: testID(1), By: testID(5), Until: goldenAt + 1_800_000, Was: testID(6), Date: goldenAt},
+		"ClaimQueued.v1":     &ClaimQueued{Form: testID(1), Until: goldenAt + 1_800_000, TakeOver: true, Date: goldenAt},
+		"MailQueued.v1":      &MailQueued{Message: testID(1), Request: testID(2), Promise: testID(3), Path: "helper", Date: goldenAt},
+		"QueuedSent.v1":      &QueuedSent{Message: testID(1), To: testID(4), Via: testID(5), Facet: goldenGrant(1).Facet, Text: []Span{{Edge: "me", Value: capabilities.Reference(goldenGrant(2).Ref())}}, Date: goldenAt},
+		"QueuedEnded.v1":     &QueuedEnded{Message: testID(1), Why: "not sent: form 3 was declined", Date: goldenAt},
+		"UseQueued.v1":       &UseQueued{Use: testID(1), Request: testID(2), Promise: testID(3), Path: "notes", Verb: "read", Input: capabilities.Record(map[string]capabilities.Value{"path": capabilities.String("a.md")}), Key: "key", Date: goldenAt},
+		"QueuedUseEnded.v1":  &QueuedUseEnded{Use: testID(1), How: UseDenied, Code: "NOT_PERMITTED", Text: "it was revoked", Date: goldenAt},
+		"PasskeyAdded.v1":    &PasskeyAdded{Passkey: testID(1), Name: "phone", Credential: []byte{1, 2}, Key: []byte{3, 4}, Origin: "http://localhost:7420", Count: 7, Date: goldenAt},
+		"PasskeyRemoved.v1":  &PasskeyRemoved{Passkey: testID(1)},
+		"PasskeyRequired.v1": &PasskeyRequired{Agent: testID(2), Need: PasskeyHigh},
+		"PasskeyUsed.v1":     &PasskeyUsed{Passkey: testID(1), Form: testID(3), Count: 8, Date: goldenAt},
+		"DecisionSigned.v1": &DecisionSigned{
+			Form: testID(3), By: testID(4), Passkey: testID(1), Key: []byte{3, 4}, Origin: "http://localhost:7420",
+			Statement: "parley passkey 1 {}", ClientData: []byte("{}"), Authenticator: []byte{5}, Signature: []byte{6},
+		},
+		"ReviewEnded.v1": &ReviewEnded{Form: testID(1), Reviewer: testID(6), How: ReviewSampled, Note: "it tests", Date: goldenAt},
 	}
 }
 
@@ -344,7 +352,7 @@ func TestGoldenJournalIsRead(t *testing.T) {
 }
 
 // goldenEnd is the hash of the last commit of the golden log.
-const goldenEnd = "8ae9b77aa4d109b53b40adbeb0b89839765ce2f0d6f28a4ebcd2d6492d9923a2"
+const goldenEnd = "4fa7d47d14c251741b9c947c2fe37a711e099db15714961e3d25541f81e35a5f"
 
 // goldenJSON returns the content of a golden .json file.
 func goldenJSON(t testing.TB, x any) string {

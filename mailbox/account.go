@@ -466,6 +466,10 @@ func sizeOfOther(e events.Event) int64 {
 		return int64(small + len(e.Tool) + len(e.Input))
 	case *events.CallerNamed:
 		return small
+	case *events.PasskeyAdded:
+		return int64(2*small + len(e.Name) + len(e.Credential) + len(e.Key))
+	case *events.DecisionSigned:
+		return int64(2*small + len(e.Key) + len(e.Statement) + len(e.ClientData) + len(e.Authenticator) + len(e.Signature))
 	case *events.MandateCharged:
 		return int64(small + len(e.Key) + len(e.Tool) + len(e.Input) + len(e.Folder))
 	}

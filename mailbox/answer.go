@@ -11,6 +11,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox/form"
+	"parley/mailbox/passkey"
 )
 
 // QueueAnswer records an answer, a decline or the withdrawal of a vote in the agent's own log. It stays there until the
@@ -88,6 +89,12 @@ type SettleForm struct {
 
 	Mandate *parley.MandateTerms // that the answer gives; nil for none. It is not sent to another node
 
+	Signed *events.DecisionSigned // by a passkey; nil for none. It is not sent to another node
+	Use    UsePasskey             // of that passkey, by the answerer
+
+	Statement passkey.Statement // of a Reply that is Unsigned: what a passkey would sign
+	Wants     bool              // and whether it has to
+
 	Draw uint32 // any number: whether a call that a reviewer allows is drawn for the agent's host follows from it
 
 	// Answer is the settlement's own ID, if the form's home is on another node. The home may receive it several times,
@@ -151,6 +158,9 @@ type Reply struct {
 	Second     bool
 
 	Schema *form.Schema // of the form's fields, if they were compiled before
+
+	Risk     func(*parley.Permission) Risk // as in RequestApproval
+	Unsigned bool                          // it is drafted for what a passkey would sign of it, and not sent
 }
 
 // DraftAnswer returns the settlement for a reply, and the form's home to send it to. It checks the reply as the home
@@ -205,6 +215,10 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 			return SettleForm{}, capabilities.ID{}, parley.Refuse(parley.InvalidArgument, "nothing is given in %s that could be narrowed", parley.Quoted(name, 80))
 		}
 	}
+	var signed SettleForm
+	if err := sign(s, &signed, f, &r, values); err != nil || r.Unsigned {
+		return signed, f.From, err
+	}
 	d := delegation{s: s, to: f.From, message: f.ID, now: now, ids: ids}
 	for _, field := range f.Fields { // equal answers make equal grants, in this order
 		v, ok := values[field.Name]
@@ -223,7 +237,7 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 	if r.Mandate != nil && s.isRemote(f.From) {
 		return SettleForm{}, capabilities.ID{}, parley.Refuse(parley.NotPermitted, "only the agent's host gives it a mandate, and that is on the agent's node")
 	}
-	c := SettleForm{Form: f.ID, By: s.ID, Values: values, Grants: d.grants, Answer: r.Settlement, Revision: f.answering(), Principal: s.Profile.Host, Person: r.Person, Second: r.Second, Mandate: r.Mandate}
+	c := SettleForm{Form: f.ID, By: s.ID, Values: values, Grants: d.grants, Answer: r.Settlement, Revision: f.answering(), Principal: s.Profile.Host, Person: r.Person, Second: r.Second, Mandate: r.Mandate, Signed: signed.Signed, Use: signed.Use}
 	if c.Answer.IsZero() {
 		c.Answer = answerID(s, f, ids)
 	}
@@ -334,7 +348,11 @@ func (c SettleForm) settle(s *State, check checker, now capabilities.Time, ids I
 	if err != nil {
 		return nil, err
 	}
-	return c.counted(s, f, settled, now), nil
+	counted := c.counted(s, f, settled, now)
+	if c.Signed != nil {
+		counted = slices.Insert(counted, 0, events.Event(c.Signed))
+	}
+	return counted, nil
 }
 
 // checkDecline refuses any other end than a decline. The home alone decides on those.

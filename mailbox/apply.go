@@ -128,6 +128,16 @@ func (s *State) Apply(r events.Recorded) error {
 		return mandateEnded(f, e)
 	case *events.CallerNamed:
 		return callerNamed(f, e)
+	case *events.PasskeyAdded:
+		return passkeyAdded(f, e)
+	case *events.PasskeyRemoved:
+		return passkeyRemoved(f, e)
+	case *events.PasskeyRequired:
+		return passkeyRequired(f, e)
+	case *events.PasskeyUsed:
+		return passkeyUsed(f, e)
+	case *events.DecisionSigned:
+		return decisionSigned(f, e)
 	case *events.TokenMade:
 		s.Tokens.add(e, r.At)
 	case *events.TokenRenewed:

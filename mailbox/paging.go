@@ -179,6 +179,7 @@ func (m *Message) recall(r events.Recorded, self capabilities.ID) error {
 		m.Form.votes.edit().Cast(*e)
 	case *events.VoteWithdrawn:
 		m.Form.votes.edit().Withdraw(*e)
+	case *events.DecisionSigned: // it is for a proof
 	default:
 		return fmt.Errorf("%w: %T makes no message", ErrNonsense, e)
 	}

@@ -84,6 +84,7 @@ func (img *snapshot) restore(s *State) error {
 	}
 	s.Rules.policy, s.Rules.reviewer = img.Policy, img.Reviewer
 	s.Mail.questioned = img.Questioned
+	s.Passkeys = Passkeys{all: img.Passkeys, needs: img.Needs}
 	for _, m := range img.Mandates {
 		if len(m.Spent) != len(m.Sums) {
 			return ErrNonsense

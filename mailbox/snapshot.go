@@ -91,6 +91,8 @@ type snapshot struct {
 	Mandates  []Mandate
 	Callers   []callerSnapshot
 	Reviewer  *events.ReviewerSet // nil for none
+	Passkeys  []Passkey
+	Needs     []events.PasskeyRequired
 
 	Head *headSnapshot // nil for a whole snapshot
 }
@@ -294,6 +296,7 @@ func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) 
 	for _, m := range s.Rules.mandates {
 		img.Mandates = append(img.Mandates, *m)
 	}
+	img.Passkeys, img.Needs = s.Passkeys.all, s.Passkeys.needs
 	for _, form := range sortedIDs(s.Rules.callers) {
 		img.Callers = append(img.Callers, callerSnapshot{form, s.Rules.callers[form]})
 	}

@@ -35,6 +35,7 @@ type State struct {
 	Leases   Leases
 	Teams    Teams
 	Resource Resource
+	Passkeys Passkeys
 
 	Attention parley.Attention
 	Topic     *Topic // nil if it is none

@@ -79,7 +79,7 @@ func addCommands(root *cobra.Command, env *environment) {
 	},
 		stopAgentCommand(env), startAgentCommand(env), archiveAgentCommand(env), awayCommand(env), attentionCommand(env), groupCommand(env), policyCommand(env), quotaCommand(env), rulesCommand(env))
 	add(root, groupAgents, makeCommand(env, "guest"), makeCommand(env, "host"), runCommand(env), promptCommand(env), waitCommand(env), interruptCommand(env),
-		inspectCommand(env), logsCommand(env), attachCommand(env), approveCommand(env), permitCommand(env), mandateCommand(env), resumeCommand(env), leaseCommand(env), teamCommand(env), topicCommand(env), agent)
+		inspectCommand(env), logsCommand(env), attachCommand(env), approveCommand(env), permitCommand(env), mandateCommand(env), passkeyCommand(env), resumeCommand(env), leaseCommand(env), teamCommand(env), topicCommand(env), agent)
 	add(root, groupMail, replyCommand(env), searchCommand(env), awaitCommand(env), declineCommand(env), claimCommand(env), cancelCommand(env), forwardCommand(env), requestCommand(env), resolveCommand(env),
 		proofCommand(env), adoptCommand(env), ackCommand(env), scheduleCommand(env), snoozeCommand(env), dismissCommand(env), noun(logCommand(env), archiveLogCommand(env)))
 	names := namesCommand(env)

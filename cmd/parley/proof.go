@@ -18,6 +18,7 @@ import (
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/mailbox/passkey"
 	"parley/mailbox/proof"
 )
 
@@ -52,7 +53,7 @@ the inbox, or an ID. Values of secret fields are not in it. docs/proofs.md says 
 }
 
 func verifyProofCommand(env *environment) *cobra.Command {
-	var key, form string
+	var key, form, signer string
 	c := &cobra.Command{
 		Use:   "verify FILE",
 		Short: "Verify a proof, without a node",
@@ -80,11 +81,14 @@ proof. Without --key it says what the file says, and fails: anybody can have mad
 			if form != "" && form != p.Form.String() && form != p.Form.ULID.String() {
 				return parley.Refuse(parley.NotPermitted, "the proof is of form %s, and not of %s", p.Form, parley.Quoted(form, 100))
 			}
+			if signer != "" && !isSignedBy(p, signer) {
+				return parley.Refuse(parley.NotPermitted, "the decision was not signed with the passkey %s", parley.Quoted(signer, 100)).WithHint("parley passkey ls shows the fingerprints of keys, on the node")
+			}
 			m, err := provenMessage(p)
 			if err != nil {
 				return err
 			}
-			v := provenDecision{Verified: key != "", Node: p.Node, Form: p.Form, Made: p.Made, Digest: p.Digest, Revision: p.Revision, Asked: p.Asked, From: p.From, To: p.To, Names: p.Names, Question: p.Question, Votes: p.Votes, Outcome: p.Outcome, Events: p.Events, Head: p.Head}
+			v := provenDecision{Verified: key != "", Node: p.Node, Form: p.Form, Made: p.Made, Digest: p.Digest, Revision: p.Revision, Asked: p.Asked, From: p.From, To: p.To, Names: p.Names, Question: p.Question, Votes: p.Votes, Outcome: p.Outcome, Signed: signersOf(p), Events: p.Events, Head: p.Head}
 			err = env.print(v, func() string { return provenText(p, m, key != "", env.screen()) })
 			if err == nil && key == "" {
 				err = parley.Refuse(parley.Unauthenticated, "the proof was held against no key: anybody can have made it").WithHint("get the node's key from who runs it, by parley node key, and give it with --key")
@@ -93,6 +97,7 @@ proof. Without --key it says what the file says, and fails: anybody can have mad
 		},
 	}
 	c.Flags().StringVar(&key, "key", "", "the public `key` of the node that has to have signed it")
+	c.Flags().StringVar(&signer, "passkey", "", "refuse a decision that was not signed with the passkey of this `fingerprint`")
 	c.Flags().StringVar(&form, "form", "", "refuse a proof of another form than the one with this `ID`")
 	return c
 }
@@ -111,9 +116,29 @@ type provenDecision struct {
 	Question json.RawMessage     `json:"question,omitempty"`
 	Votes    []proof.Vote        `json:"votes,omitempty"`
 	Outcome  proof.Outcome       `json:"outcome"`
+	Signed   []provenSigner      `json:"signed,omitempty"`
 	Events   []proof.Event       `json:"events"`
 	Head     events.Mark         `json:"head"`
 	Made     capabilities.Time   `json:"made"`
+}
+
+// provenSigner is whose passkey has signed the decision, or a vote.
+type provenSigner struct {
+	By          capabilities.ID `json:"by"`
+	Fingerprint string          `json:"fingerprint"` // of the passkey's key
+	Origin      string          `json:"origin"`      // of the page
+}
+
+func signersOf(p *proof.Proof) (all []provenSigner) {
+	for i := range p.Signed {
+		all = append(all, provenSigner{By: p.Signed[i].By, Fingerprint: passkey.Fingerprint(p.Signed[i].Key), Origin: p.Signed[i].Origin})
+	}
+	return all
+}
+
+// isSignedBy reports whether who decided has signed with the key of a fingerprint.
+func isSignedBy(p *proof.Proof, fingerprint string) bool {
+	return slices.ContainsFunc(signersOf(p), func(s provenSigner) bool { return s.By == p.Outcome.By && s.Fingerprint == fingerprint })
 }
 
 func readProof(env *environment, name string) ([]byte, error) {
@@ -223,6 +248,9 @@ func provenText(p *proof.Proof, m view.Message, known bool, s terminal.Screen) s
 	}
 	line("decision: %s", words)
 	line("by:       %s, %s", party(p.Outcome.By), at(p.Outcome.At))
+	for _, by := range signersOf(p) {
+		line("passkey:  signed by %s on %s, with the key %s", party(by.By), terminal.Visible(by.Origin), by.Fingerprint)
+	}
 	if values, ok := m.Outcome.Values.AsRecord(); ok && m.Permission == nil && p.Outcome.Decision == "" {
 		for _, n := range slices.Sorted(maps.Keys(values)) {
 			line("   %s: %s", terminal.Visible(n), terminal.Visible(values[n].Text()))

@@ -147,15 +147,17 @@ a phone, and is drawn as a QR code: the node has to listen beyond this machine, 
 		Example: "  parley open\n  parley open --print --as fae\n  parley open --qr --address https://node.example",
 		Args:    exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if address != "" && !pair {
-				return usage(c, "--address is for --qr")
-			}
 			link, err := api.OpenLink.Do(c.Context(), env, api.OpenLinkRequest{Acting: env.acting()})
 			if err != nil {
 				return err
 			}
-			if pair {
+			switch {
+			case pair:
 				return showPairing(env, link, address)
+			case address != "":
+				if link.URL, err = linkAt(link.URL, address); err != nil {
+					return err
+				}
 			}
 			if err := env.print(link, func() string { return link.URL }); err != nil || quiet || env.options.json {
 				return err
@@ -169,8 +171,22 @@ a phone, and is drawn as a QR code: the node has to listen beyond this machine, 
 	}
 	c.Flags().BoolVar(&quiet, "print", false, "print the link and open nothing")
 	c.Flags().BoolVar(&pair, "qr", false, "draw the link for another device as a QR code, and open nothing")
-	c.Flags().StringVar(&address, "address", "", "with --qr: `address` at which the device reaches this node, as https://node.example")
+	c.Flags().StringVar(&address, "address", "", "`address` at which the browser reaches this node, as https://node.example or http://localhost:7420")
 	return c
+}
+
+// linkAt returns a link at another address of the node: such as that with a name, for which browsers have passkeys.
+func linkAt(link, address string) (string, error) {
+	to, err := url.Parse(address)
+	if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" || to.User != nil || to.RawQuery != "" || to.Fragment != "" {
+		return "", parley.Refuse(parley.InvalidArgument, "%s is no address of a page, as http://localhost:7420", parley.Quoted(address, 100))
+	}
+	from, err := url.Parse(link)
+	if err != nil {
+		return "", notANode(err)
+	}
+	from.Scheme, from.Host, from.Path = to.Scheme, to.Host, strings.TrimSuffix(to.Path, "/")+from.Path
+	return from.String(), nil
 }
 
 // showPairing prints a link for another device, and its QR code.

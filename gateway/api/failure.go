@@ -20,7 +20,7 @@ func HTTPStatus(c parley.Code) int {
 		return http.StatusBadRequest
 	case parley.Unauthenticated:
 		return http.StatusUnauthorized
-	case parley.NotPermitted:
+	case parley.NotPermitted, parley.PasskeyRequired, parley.PasskeyRefused:
 		return http.StatusForbidden
 	case parley.UnknownName, parley.UnknownRecipient, parley.NoSuchMessage, parley.NoSuchFile, parley.AgentNotFound, parley.NodeUnknown:
 		return http.StatusNotFound

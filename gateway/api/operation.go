@@ -126,6 +126,12 @@ const (
 	ListMandates      Op[ListMandatesRequest, ListMandatesResponse] = "list_mandates"
 	GetMandate        Op[MandateRequest, GetMandateResponse]        = "get_mandate"
 	EndMandate        Op[MandateRequest, Done]                      = "end_mandate"
+	ListPasskeys      Op[ListPasskeysRequest, ListPasskeysResponse] = "list_passkeys"
+	BeginPasskey      Op[BeginPasskeyRequest, BeginPasskeyResponse] = "begin_passkey"
+	AddPasskey        Op[AddPasskeyRequest, view.Passkey]           = "add_passkey"
+	RemovePasskey     Op[RemovePasskeyRequest, Done]                = "remove_passkey"
+	RequirePasskey    Op[RequirePasskeyRequest, Done]               = "require_passkey"
+	AskPasskey        Op[AskPasskeyRequest, AskPasskeyResponse]     = "ask_passkey"
 	Await             Op[AwaitRequest, view.Outcome]                = "await"
 	CancelForm        Op[EndRequest, view.Outcome]                  = "cancel_form"
 	AmendForm         Op[AmendFormRequest, view.Message]            = "amend_form"
@@ -252,6 +258,12 @@ func Operations() []Operation {
 		ListMandates.row(ScopeRead, lists),
 		GetMandate.row(ScopeRead, lists),
 		EndMandate.row(ScopeAdmin, 0),
+		ListPasskeys.row(ScopeRead, 0),
+		BeginPasskey.row(ScopeAdmin, 0),
+		AddPasskey.row(ScopeAdmin, 0),
+		RemovePasskey.row(ScopeAdmin, 0),
+		RequirePasskey.row(ScopeAdmin, 0),
+		AskPasskey.row(ScopeAnswer, 0),
 		Await.row(ScopeRead, waits),
 		CancelForm.row(ScopeAsk, 0),
 		AmendForm.row(ScopeAsk, 0),

@@ -10,6 +10,7 @@ import (
 	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/gateway/coding"
+	"parley/gateway/passkeys"
 )
 
 // Server gives a Backend access to the server whose edges call it.
@@ -48,6 +49,7 @@ type Backend struct {
 	local      *principal
 	uses       uses
 	links      links
+	challenges passkeys.Challenges
 	sessions   *coding.Sessions
 }
 
@@ -66,6 +68,7 @@ func New(node *actors.Node, o Options) *Backend {
 	}
 	b.local = &principal{agent: node.Host(), account: b.ledger.socket, local: true}
 	actors.SetRisk(node, riskOf)
+	actors.SetChallenges(node, b.challenges.Answer)
 	return b
 }
 

@@ -16,6 +16,7 @@ proof try_rules propose_rules
 acknowledge adopt dismiss snooze restore_message move_messages mark_read count_messages save_draft fetch_draft store_file fetch_file list_messages search follow_messages read_mail get_message list_names lookup locate store_name rename_name remove_name copy_name
 make_resource end_resource invoke list_grants revoke read_log invite uninvite list_invitations accept list_nodes status verify stop complete
 create_token list_tokens revoke_token open_link approve decide_many list_rules make_rule remove_rule limit_rule pause_rule list_mandates get_mandate end_mandate
+list_passkeys begin_passkey add_passkey remove_passkey require_passkey ask_passkey
 fetch_agents fetch_agent send_agent_message wait_for_finish stop_agent hold_agent archive_agent set_status describe_agent set_policy run_agent read_output
 get_quota set_quota limit_peer drop_peer start_programs
 archive_journal list_archive move_segments fetch_segments`

@@ -7,8 +7,8 @@ import (
 	"parley/gateway/api"
 )
 
-// alone has the operations that need another node, an S3 store, a real archive or a long past to succeed. Their scenes are refusals.
-var alone = map[string]bool{"invite": true, "uninvite": true, "limit_peer": true, "drop_peer": true, "accept": true, "adopt": true, "move_segments": true, "fetch_segments": true}
+// alone has the operations that need another node, a browser with a passkey, an S3 store, a real archive or a long past to succeed. Their scenes are refusals.
+var alone = map[string]bool{"add_passkey": true, "remove_passkey": true, "ask_passkey": true, "invite": true, "uninvite": true, "limit_peer": true, "drop_peer": true, "accept": true, "adopt": true, "move_segments": true, "fetch_segments": true}
 
 const (
 	port = `[{"name":"port","type":"number","label":"Port"}]`
@@ -166,6 +166,15 @@ func approvals() []scene {
 		{name: "mandates of all agents", operation: "list_mandates", by: "host", request: `{"everyone":true,"limit":1}`},
 		{name: "mandates of everyone and one", operation: "list_mandates", by: "host", request: `{"agent":"$bob","everyone":true}`, code: parley.InvalidArgument},
 		{name: "mandates that have ended", operation: "list_mandates", by: "host", request: `{"agent":"$bob","all":true}`},
+		{operation: "list_passkeys", request: `{}`},
+		{operation: "begin_passkey", request: `{"name":"phone","origin":"http://localhost:7420"}`, shape: true},
+		{name: "a passkey for a page with a number for a name", operation: "begin_passkey", request: `{"name":"phone","origin":"http://127.0.0.1:7420"}`, code: parley.InvalidArgument},
+		{operation: "add_passkey", request: `{"credential":{"id":"AA"},"passkey":{"credential":"AA","statement":"","clientData":"","authenticator":"","signature":""}}`, code: parley.PasskeyRefused},
+		{operation: "remove_passkey", request: `{"name":"phone","passkey":{"credential":"AA","statement":"parley passkey 1 {}","clientData":"","authenticator":"","signature":""}}`, code: parley.UnknownName},
+		{operation: "require_passkey", request: `{"agent":"bob","need":"never"}`},
+		{name: "a need without a passkey", operation: "require_passkey", request: `{"need":"high"}`, code: parley.PasskeyRequired},
+		{name: "a need signed with none", operation: "require_passkey", request: `{"need":"high","passkey":{"credential":"AA","statement":"","clientData":"","authenticator":"","signature":""}}`, code: parley.PasskeyRequired},
+		{operation: "ask_passkey", request: `{"act":"add","origin":"http://localhost:7420"}`, code: parley.PasskeyRequired},
 	}
 }
 

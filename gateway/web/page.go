@@ -52,7 +52,7 @@ func (l layout) Place() string {
 		return "needs"
 	case l.List != nil || strings.HasPrefix(l.Here, FormsPath) || l.Here == ComposePath || strings.HasPrefix(l.Here, TopicsPath):
 		return "mail"
-	case l.Here == SettingsPath, l.Here == DevicesPath, l.Here == AgentPath(""):
+	case l.Here == SettingsPath, l.Here == DevicesPath, l.Here == PasskeysPath, l.Here == AgentPath(""):
 		return "settings"
 	case strings.HasPrefix(l.Here, "/agents"):
 		return "agents"

@@ -83,6 +83,8 @@ func handlerOf(path string) (func(*page) error, bool) {
 		return topics, true
 	case path == SettingsPath:
 		return showSettings, true
+	case path == PasskeysPath:
+		return showPasskeys, true
 	case path == DevicesPath:
 		return func(p *page) error { return deviceSettings{p}.serve() }, true
 	case path == EventsPath:

@@ -52,9 +52,11 @@ const (
 	Cancelled           Code = "CANCELLED"
 	Declined            Code = "DECLINED"
 	Expired             Code = "EXPIRED"
-	Asked               Code = "ASKED"   // who may answer the form has asked back; the form is open
-	Claimed             Code = "CLAIMED" // another who may answer the form is on it
-	Leased              Code = "LEASED"  // another agent has a lease on it
+	Asked               Code = "ASKED"            // who may answer the form has asked back; the form is open
+	Claimed             Code = "CLAIMED"          // another who may answer the form is on it
+	Leased              Code = "LEASED"           // another agent has a lease on it
+	PasskeyRequired     Code = "PASSKEY_REQUIRED" // a decision has to be signed with a passkey
+	PasskeyRefused      Code = "PASSKEY_REFUSED"  // what was signed with one is not accepted
 	Internal            Code = "INTERNAL"
 )
 

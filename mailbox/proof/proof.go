@@ -15,6 +15,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
+	"parley/mailbox/passkey"
 )
 
 // MaxSize bounds a proof, in bytes.
@@ -39,6 +40,8 @@ type Proof struct {
 
 	Votes   []Vote  `json:"votes,omitempty"` // that stood at the end, of a form that several decide
 	Outcome Outcome `json:"outcome"`
+
+	Signed []events.DecisionSigned `json:"signed,omitempty"` // with passkeys: of the outcome, and of votes that stood
 
 	Names  map[string]string `json:"names,omitempty"` // by IDs: what the agent that had the proof made calls the agents of it
 	Events []Event           `json:"events"`          // of the form, in their order
@@ -117,6 +120,8 @@ func IsOf(e events.Event, form capabilities.ID) bool {
 		return e.Form == form
 	case *events.FormCancelled:
 		return e.Form == form
+	case *events.DecisionSigned:
+		return e.Form == form
 	}
 	return false
 }
@@ -186,7 +191,42 @@ func Tell(self capabilities.ID, evs []Placed) (*Proof, error) {
 		return nil, err
 	}
 	p.Outcome.Allowed = f.Allowed()
+	for i := range slices.Backward(evs) {
+		e, ok := evs[i].Event.(*events.DecisionSigned)
+		if !ok || slices.ContainsFunc(p.Signed, func(o events.DecisionSigned) bool { return o.By == e.By }) || p.checkSigned(e) != nil {
+			continue // a vote that was withdrawn, or of an earlier question, is none of the decision
+		}
+		p.Signed = append(p.Signed, *e)
+	}
+	slices.Reverse(p.Signed)
 	return p, nil
+}
+
+// checkSigned checks what a passkey has signed: that it signed the outcome of the proof, or a vote in it.
+func (p *Proof) checkSigned(e *events.DecisionSigned) error {
+	if _, err := passkey.Of(e).Check(); err != nil {
+		return refuse("%s", parley.AsError(err).Message)
+	}
+	s, err := passkey.Read(e.Statement)
+	if err != nil || s.Form != p.Form || e.Form != p.Form || s.Act != "" {
+		return refuse("a passkey has signed something else")
+	}
+	for _, v := range p.Votes {
+		if v.By == e.By && v.Digest == s.Digest && (p.Kind != events.Approval || string(v.Outcome) == s.Decision) {
+			return nil
+		}
+	}
+	o := &p.Outcome
+	if o.Status != "answered" || o.By != e.By || s.Digest != p.Digest || s.Decision != o.Decision {
+		return refuse("a passkey of %s has signed another decision", e.By)
+	}
+	if o.Withheld {
+		return nil
+	}
+	if sum, err := passkey.AnsweredJSON(o.Values, p.Kind == events.Approval); err != nil || sum != s.Answer {
+		return refuse("a passkey has signed another answer")
+	}
+	return nil
 }
 
 func questionOf(f *mailbox.Form) (json.RawMessage, error) {
@@ -298,7 +338,7 @@ func Read(file []byte, key capabilities.NodeID) (*Proof, error) {
 
 // check checks that the proof says what the events that it shows mean, and that these are where it says.
 func (p *Proof) check() error {
-	if p.Mailbox.Node != p.Node || len(p.Events) < 2 || len(p.Events) > maxEvents {
+	if p.Mailbox.Node != p.Node || len(p.Events) < 2 || len(p.Events) > maxEvents || len(p.Signed) > len(p.Events) {
 		return refuse("it has %d events of the mailbox %s", len(p.Events), p.Mailbox)
 	}
 	commits, err := p.commits()
@@ -358,6 +398,11 @@ func (p *Proof) agree(shown []Placed, first, last events.Event) error {
 			return refuse("it ended otherwise")
 		}
 	}
+	for i := range p.Signed {
+		if err := p.checkSigned(&p.Signed[i]); err != nil {
+			return err
+		}
+	}
 	q, err := p.Reading()
 	if err != nil {
 		return err
@@ -375,7 +420,7 @@ func (p *Proof) agree(shown []Placed, first, last events.Event) error {
 	if p.Question == nil {
 		told.Question = nil
 	}
-	if told.Revision != p.Revision || told.Digest != p.Digest || !same(told.Question, p.Question) || !same(told.Votes, p.Votes) || !same(told.Outcome, p.Outcome) {
+	if told.Revision != p.Revision || told.Digest != p.Digest || !same(told.Question, p.Question) || !same(told.Votes, p.Votes) || !same(told.Signed, p.Signed) || !same(told.Outcome, p.Outcome) {
 		return refuse("its events say otherwise")
 	}
 	return nil

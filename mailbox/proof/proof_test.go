@@ -3,6 +3,8 @@ package proof_test
 import (
 	"bytes"
 	"crypto/ed25519"
+	"crypto/sha256"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -18,6 +20,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
+	"parley/mailbox/passkey"
 	. "parley/mailbox/proof"
 )
 
@@ -130,6 +133,91 @@ func decided(t testing.TB, seed byte) (n *node, fae, form capabilities.ID) {
 	n.commit(t, batch{of: bob, evs: []events.Event{&events.NameUnbound{Name: "b"}}}, batch{of: fae, evs: []events.Event{answered(form, host, mailbox.Once)}})
 	n.commit(t, batch{of: fae, evs: []events.Event{answered(other, host, mailbox.Deny)}})
 	return n, fae, form
+}
+
+// signed returns what a passkey signs of an answer to a call, on a page of a node's own machine.
+func signed(t testing.TB, n *node, form capabilities.ID, e *events.FormAnswered, change func(*passkey.Statement)) *events.DecisionSigned {
+	t.Helper()
+	values, _ := e.Values.AsRecord()
+	sum, err := passkey.Answered(values, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := parley.Permission{Tool: "Bash", Input: `{"command":"deploy prod"}`, Folder: "/srv/shop", Reason: "it is Friday"}
+	statement := passkey.Statement{Form: form, Digest: call.Hash(), Answer: sum, Nonce: "nonce"}
+	statement.Decision, _ = mailbox.ReadDecision(e.Values)
+	if change != nil {
+		change(&statement)
+	}
+	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
+	public, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &events.DecisionSigned{Form: form, By: e.By, Passkey: n.agent(20), Key: public, Origin: "http://localhost:7420", Statement: statement.Text()}
+	d.ClientData = []byte(`{"type":"webauthn.get","challenge":"` + passkey.Challenge(d.Statement) + `","origin":"http://localhost:7420","crossOrigin":false}`)
+	host, client := sha256.Sum256([]byte("localhost")), sha256.Sum256(d.ClientData)
+	d.Authenticator = append(host[:], 0x05, 0, 0, 0, 7)
+	d.Signature = ed25519.Sign(key, append(bytes.Clone(d.Authenticator), client[:]...))
+	return d
+}
+
+// decidedSigned is decided, of a decision that a passkey has signed.
+func decidedSigned(t testing.TB, change func(*passkey.Statement)) (n *node, fae, form capabilities.ID) {
+	t.Helper()
+	n = newNode(1)
+	fae, host, form := n.agent(names.fae), n.agent(names.host), n.agent(names.call)
+	n.commit(t, batch{of: fae, evs: []events.Event{asked(form, fae, host, `{"command":"deploy prod"}`)}})
+	end := answered(form, host, mailbox.Once)
+	n.commit(t, batch{of: fae, evs: []events.Event{signed(t, n, form, end, change), end}})
+	return n, fae, form
+}
+
+// TestPasskeyIsInTheProof verifies what a passkey has signed with the file alone, and refuses a node that signs another for it.
+func TestPasskeyIsInTheProof(t *testing.T) {
+	n, fae, form := decidedSigned(t, nil)
+	p := read(t, n.prove(t, fae, form, nil, all(form)), n.id)
+	if len(p.Signed) != 1 || p.Signed[0].By != n.agent(names.host) {
+		t.Fatalf("it is signed by %+v", p.Signed)
+	}
+	none := func(*events.Section) bool { return false }
+	if p := read(t, n.prove(t, fae, form, func(p *Proof) { p.Question = nil }, none), n.id); len(p.Signed) != 1 {
+		t.Errorf("by its digest it is signed by %+v", p.Signed)
+	}
+	for name, lie := range map[string]func(p *Proof){
+		"another signature": func(p *Proof) { p.Signed[0].Signature[0]++ },
+		"another statement": func(p *Proof) { p.Signed[0].Statement += " " },
+		"another origin":    func(p *Proof) { p.Signed[0].Origin = "https://node.example" },
+		"who signed":        func(p *Proof) { p.Signed[0].By = n.agent(names.bob) },
+		"of another form":   func(p *Proof) { p.Signed[0].Form = n.agent(names.other) },
+		"what was decided":  func(p *Proof) { p.Outcome.Decision = mailbox.Always },
+		"what was said":     func(p *Proof) { p.Outcome.Values = json.RawMessage(`{"decision":"once"}`) },
+		"what was shown":    func(p *Proof) { p.Digest[0]++ },
+		"the device's data": func(p *Proof) { p.Signed[0].Authenticator[32] = 1 },
+		"too many":          func(p *Proof) { p.Signed = append(p.Signed, p.Signed[0], p.Signed[0], p.Signed[0]) },
+	} {
+		for _, show := range []func(*events.Section) bool{all(form), none} {
+			if _, err := Read(n.prove(t, fae, form, lie, show), n.id); parley.CodeOf(err) != parley.FileDamaged {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if _, err := Read(n.prove(t, fae, form, func(p *Proof) { p.Signed = nil }, all(form)), n.id); parley.CodeOf(err) != parley.FileDamaged {
+		t.Errorf("left out: %v", err)
+	}
+	// What signs another decision, form or question is none of the decision.
+	for name, change := range map[string]func(*passkey.Statement){
+		"another decision": func(s *passkey.Statement) { s.Decision = mailbox.Always },
+		"another form":     func(s *passkey.Statement) { s.Form = fae },
+		"another question": func(s *passkey.Statement) { s.Digest[0]++ },
+		"another answer":   func(s *passkey.Statement) { s.Answer[0]++ },
+		"an act":           func(s *passkey.Statement) { s.Act = "add" },
+	} {
+		n, fae, form := decidedSigned(t, change)
+		if p := read(t, n.prove(t, fae, form, nil, all(form)), n.id); len(p.Signed) != 0 {
+			t.Errorf("%s: %+v", name, p.Signed)
+		}
+	}
 }
 
 func asked(form, from, to capabilities.ID, input string) *events.FormRequested {
@@ -503,6 +591,9 @@ func writeVectors(t *testing.T) {
 	whole := n.prove(t, fae, form, nil, all(form))
 	none := func(*events.Section) bool { return false }
 	lie := func(p *Proof) { p.Outcome.Decision = "always" }
+	m, asker, second := decidedSigned(t, nil)
+	passkeyed := m.prove(t, asker, second, nil, all(second))
+	forged := m.prove(t, asker, second, func(p *Proof) { p.Signed[0].Signature[0]++ }, none)
 	changed := bytes.Replace(whole, []byte("Bash"), []byte("bash"), 1)
 	var vectors []vector
 	for _, v := range []struct {
@@ -516,6 +607,8 @@ func writeVectors(t *testing.T) {
 		{"whole.proof", whole, other, parley.NotPermitted},
 		{"changed.proof", changed, n.id, parley.FileDamaged},
 		{"cut.proof", whole[:len(whole)-20], n.id, parley.FileDamaged},
+		{"passkey.proof", passkeyed, m.id, ""},
+		{"passkey-forged.proof", forged, m.id, parley.FileDamaged},
 		{"lie.proof", n.prove(t, fae, form, lie, all(form)), n.id, parley.FileDamaged},
 	} {
 		if err := os.WriteFile(filepath.Join("testdata", v.name), v.text, 0o644); err != nil {

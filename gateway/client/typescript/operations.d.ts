@@ -6,6 +6,13 @@ export interface AcceptRequest {
   name: string;
 }
 
+export interface AddPasskeyRequest {
+  as?: string;
+  /** Any JSON. */
+  credential: unknown;
+  passkey?: PasskeySignature;
+}
+
 export interface AdoptRequest {
   as?: string;
   edge: string;
@@ -70,6 +77,31 @@ export interface ArchiveJournalRequest {
   to?: string;
 }
 
+export interface AskPasskeyRequest {
+  act?: string;
+  as?: string;
+  digest?: string;
+  id?: Ref;
+  mandate?: MandateTerms;
+  narrow?: Record<string, Facet>;
+  number?: Ref;
+  origin: string;
+  passkey?: PasskeySignature;
+  revision?: number;
+  texts?: Array<Text>;
+  values?: Record<string, unknown>;
+}
+
+export interface AskPasskeyResponse {
+  challenge: string;
+  credentials: Array<string>;
+  /** An ID: {ULID}@{node}. */
+  form?: string;
+  host: string;
+  statement: string;
+  wanted: boolean;
+}
+
 export interface AwaitLeaseRequest {
   as?: string;
   lease: number;
@@ -83,6 +115,17 @@ export interface AwaitRequest {
   number?: Ref;
   until?: string;
   waitMs?: number;
+}
+
+export interface BeginPasskeyRequest {
+  as?: string;
+  name: string;
+  origin: string;
+}
+
+export interface BeginPasskeyResponse {
+  /** Any JSON. */
+  options: unknown;
 }
 
 export interface Candidate {
@@ -478,6 +521,15 @@ export interface ListNodesResponse {
   nodes: Array<Peer>;
 }
 
+export interface ListPasskeysRequest {
+  as?: string;
+}
+
+export interface ListPasskeysResponse {
+  needs: Array<PasskeyNeed>;
+  passkeys: Array<Passkey>;
+}
+
 export interface ListPostsRequest {
   as?: string;
   before?: number;
@@ -781,6 +833,12 @@ export interface ReleaseLeaseRequest {
   lease: number;
 }
 
+export interface RemovePasskeyRequest {
+  as?: string;
+  name: string;
+  passkey?: PasskeySignature;
+}
+
 export interface RemoveRuleRequest {
   agent: string;
   as?: string;
@@ -817,6 +875,13 @@ export interface ReplyRequest {
   text: string;
 }
 
+export interface RequirePasskeyRequest {
+  agent?: string;
+  as?: string;
+  need?: string;
+  passkey?: PasskeySignature;
+}
+
 export interface ResolveRequest {
   as?: string;
   id?: Ref;
@@ -832,6 +897,7 @@ export interface RespondFormRequest {
   mandate?: MandateTerms;
   narrow?: Record<string, Facet>;
   number?: Ref;
+  passkey?: PasskeySignature;
   revision?: number;
   secondVote?: boolean;
   texts?: Array<Text>;
@@ -1644,6 +1710,26 @@ export interface Party {
   name?: string;
 }
 
+export interface Passkey {
+  /** A time in UTC, with milliseconds. */
+  added: string;
+  fingerprint: string;
+  key: Array<number>;
+  name: string;
+  origin: string;
+  /** An ID: {ULID}@{node}. */
+  passkey: string;
+  /** A time in UTC, with milliseconds. */
+  used?: string;
+}
+
+export interface PasskeyNeed {
+  /** An ID: {ULID}@{node}. */
+  agent?: string;
+  name?: string;
+  need: string;
+}
+
 export interface Peer {
   hints?: Array<string>;
   /** An ID: {ULID}@{node}. */
@@ -2194,6 +2280,14 @@ export interface MandateTerms {
   until?: string;
 }
 
+export interface PasskeySignature {
+  authenticator: string;
+  clientData: string;
+  credential: string;
+  signature: string;
+  statement: string;
+}
+
 export interface Permission {
   folder?: string;
   input: string;
@@ -2217,14 +2311,17 @@ export interface ReviewTerms {
 export interface Operations {
   accept: { request: AcceptRequest; response: Accepted };
   acknowledge: { request: MessageRequest; response: Done };
+  add_passkey: { request: AddPasskeyRequest; response: Passkey };
   adopt: { request: AdoptRequest; response: Done };
   amend_form: { request: AmendFormRequest; response: Envelope };
   answer_with: { request: AnswerWithRequest; response: Outcome };
   approve: { request: ApproveRequest; response: Permitted };
   archive_agent: { request: AgentRequest; response: AgentResponse };
   archive_journal: { request: ArchiveJournalRequest; response: Archive };
+  ask_passkey: { request: AskPasskeyRequest; response: AskPasskeyResponse };
   await: { request: AwaitRequest; response: Outcome };
   await_lease: { request: AwaitLeaseRequest; response: Lease };
+  begin_passkey: { request: BeginPasskeyRequest; response: BeginPasskeyResponse };
   cancel_form: { request: EndRequest; response: Outcome };
   claim_form: { request: ClaimFormRequest; response: Claimed };
   complete: { request: CompleteRequest; response: CompleteResponse };
@@ -2268,6 +2365,7 @@ export interface Operations {
   list_messages: { request: ListMessagesRequest; response: Inbox };
   list_names: { request: ListNamesRequest; response: ListNamesResponse };
   list_nodes: { request: ListNodesRequest; response: ListNodesResponse };
+  list_passkeys: { request: ListPasskeysRequest; response: ListPasskeysResponse };
   list_posts: { request: ListPostsRequest; response: TopicPosts };
   list_rules: { request: ListRulesRequest; response: ListRulesResponse };
   list_schedules: { request: ListSchedulesRequest; response: Schedules };
@@ -2295,11 +2393,13 @@ export interface Operations {
   reject: { request: DeclineRequest; response: Outcome };
   release_lease: { request: ReleaseLeaseRequest; response: Done };
   remove_name: { request: NameRequest; response: Done };
+  remove_passkey: { request: RemovePasskeyRequest; response: Done };
   remove_rule: { request: RemoveRuleRequest; response: Done };
   rename_name: { request: RenameNameRequest; response: Done };
   renew_lease: { request: RenewLeaseRequest; response: Lease };
   reply: { request: ReplyRequest; response: Sent };
   request: { request: CapabilityRequest; response: Asked };
+  require_passkey: { request: RequirePasskeyRequest; response: Done };
   resolve: { request: ResolveRequest; response: Outcome };
   respond_form: { request: RespondFormRequest; response: Outcome };
   restore_message: { request: MessageRequest; response: Done };

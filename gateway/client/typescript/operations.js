@@ -22,6 +22,7 @@ export const looks = new Set([
   "list_messages",
   "list_names",
   "list_nodes",
+  "list_passkeys",
   "list_posts",
   "list_rules",
   "list_schedules",

@@ -16,6 +16,14 @@ class AcceptRequest(TypedDict):
     name: str
 
 
+class _AddPasskeyRequest(TypedDict):
+    credential: Any  # Any JSON.
+
+
+class AddPasskeyRequest(_AddPasskeyRequest, total=False):
+    passkey: PasskeySignature
+
+
 class _AdoptRequest(TypedDict):
     edge: str
 
@@ -82,6 +90,35 @@ class ArchiveJournalRequest(_ArchiveJournalRequest, total=False):
     to: str
 
 
+class _AskPasskeyRequest(TypedDict):
+    origin: str
+
+
+class AskPasskeyRequest(_AskPasskeyRequest, total=False):
+    act: str
+    digest: str
+    id: Ref
+    mandate: MandateTerms
+    narrow: Dict[str, Facet]
+    number: Ref
+    passkey: PasskeySignature
+    revision: int
+    texts: List[Text]
+    values: Dict[str, Any]
+
+
+class _AskPasskeyResponse(TypedDict):
+    challenge: str
+    credentials: List[str]
+    host: str
+    statement: str
+    wanted: bool
+
+
+class AskPasskeyResponse(_AskPasskeyResponse, total=False):
+    form: str  # An ID: {ULID}@{node}.
+
+
 class _AwaitLeaseRequest(TypedDict):
     lease: int
 
@@ -96,6 +133,15 @@ class AwaitRequest(TypedDict, total=False):
     number: Ref
     until: str
     waitMs: int
+
+
+class BeginPasskeyRequest(TypedDict):
+    name: str
+    origin: str
+
+
+class BeginPasskeyResponse(TypedDict):
+    options: Any  # Any JSON.
 
 
 class _Candidate(TypedDict):
@@ -536,6 +582,15 @@ class ListNodesResponse(_ListNodesResponse, total=False):
     next: str
 
 
+class ListPasskeysRequest(TypedDict):
+    pass
+
+
+class ListPasskeysResponse(TypedDict):
+    needs: List[PasskeyNeed]
+    passkeys: List[Passkey]
+
+
 class _ListPostsRequest(TypedDict):
     topic: str
 
@@ -874,6 +929,14 @@ class ReleaseLeaseRequest(TypedDict):
     lease: int
 
 
+class _RemovePasskeyRequest(TypedDict):
+    name: str
+
+
+class RemovePasskeyRequest(_RemovePasskeyRequest, total=False):
+    passkey: PasskeySignature
+
+
 class RemoveRuleRequest(TypedDict):
     agent: str
     rule: str  # An ID: {ULID}@{node}.
@@ -913,6 +976,12 @@ class ReplyRequest(_ReplyRequest, total=False):
     subject: str
 
 
+class RequirePasskeyRequest(TypedDict, total=False):
+    agent: str
+    need: str
+    passkey: PasskeySignature
+
+
 class _ResolveRequest(TypedDict):
     name: str
 
@@ -929,6 +998,7 @@ class RespondFormRequest(TypedDict, total=False):
     mandate: MandateTerms
     narrow: Dict[str, Facet]
     number: Ref
+    passkey: PasskeySignature
     revision: int
     secondVote: bool
     texts: List[Text]
@@ -1796,6 +1866,28 @@ class Party(_Party, total=False):
     name: str
 
 
+class _Passkey(TypedDict):
+    added: str  # A time in UTC, with milliseconds.
+    fingerprint: str
+    key: List[int]
+    name: str
+    origin: str
+    passkey: str  # An ID: {ULID}@{node}.
+
+
+class Passkey(_Passkey, total=False):
+    used: str  # A time in UTC, with milliseconds.
+
+
+class _PasskeyNeed(TypedDict):
+    need: str
+
+
+class PasskeyNeed(_PasskeyNeed, total=False):
+    agent: str  # An ID: {ULID}@{node}.
+    name: str
+
+
 class _Peer(TypedDict):
     node: str  # A node's public key.
     reachable: bool
@@ -2379,6 +2471,14 @@ class MandateTerms(_MandateTerms, total=False):
     until: str
 
 
+class PasskeySignature(TypedDict):
+    authenticator: str
+    clientData: str
+    credential: str
+    signature: str
+    statement: str
+
+
 class _Permission(TypedDict):
     input: str
     tool: str
@@ -2408,14 +2508,17 @@ class ReviewTerms(_ReviewTerms, total=False):
 OPERATIONS: Dict[str, Tuple[Any, Any]] = {
     "accept": (AcceptRequest, Accepted),
     "acknowledge": (MessageRequest, Done),
+    "add_passkey": (AddPasskeyRequest, Passkey),
     "adopt": (AdoptRequest, Done),
     "amend_form": (AmendFormRequest, Envelope),
     "answer_with": (AnswerWithRequest, Outcome),
     "approve": (ApproveRequest, Permitted),
     "archive_agent": (AgentRequest, AgentResponse),
     "archive_journal": (ArchiveJournalRequest, Archive),
+    "ask_passkey": (AskPasskeyRequest, AskPasskeyResponse),
     "await": (AwaitRequest, Outcome),
     "await_lease": (AwaitLeaseRequest, Lease),
+    "begin_passkey": (BeginPasskeyRequest, BeginPasskeyResponse),
     "cancel_form": (EndRequest, Outcome),
     "claim_form": (ClaimFormRequest, Claimed),
     "complete": (CompleteRequest, CompleteResponse),
@@ -2459,6 +2562,7 @@ OPERATIONS: Dict[str, Tuple[Any, Any]] = {
     "list_messages": (ListMessagesRequest, Inbox),
     "list_names": (ListNamesRequest, ListNamesResponse),
     "list_nodes": (ListNodesRequest, ListNodesResponse),
+    "list_passkeys": (ListPasskeysRequest, ListPasskeysResponse),
     "list_posts": (ListPostsRequest, TopicPosts),
     "list_rules": (ListRulesRequest, ListRulesResponse),
     "list_schedules": (ListSchedulesRequest, Schedules),
@@ -2486,11 +2590,13 @@ OPERATIONS: Dict[str, Tuple[Any, Any]] = {
     "reject": (DeclineRequest, Outcome),
     "release_lease": (ReleaseLeaseRequest, Done),
     "remove_name": (NameRequest, Done),
+    "remove_passkey": (RemovePasskeyRequest, Done),
     "remove_rule": (RemoveRuleRequest, Done),
     "rename_name": (RenameNameRequest, Done),
     "renew_lease": (RenewLeaseRequest, Lease),
     "reply": (ReplyRequest, Sent),
     "request": (CapabilityRequest, Asked),
+    "require_passkey": (RequirePasskeyRequest, Done),
     "resolve": (ResolveRequest, Outcome),
     "respond_form": (RespondFormRequest, Outcome),
     "restore_message": (MessageRequest, Done),
@@ -2547,6 +2653,7 @@ LOOKS = frozenset(
         "list_messages",
         "list_names",
         "list_nodes",
+        "list_passkeys",
         "list_posts",
         "list_rules",
         "list_schedules",

@@ -82,12 +82,24 @@ export async function call(operation, body, endpoint = {}, read = JSON.parse) {
   } finally {
     ended();
   }
-  if (!answer.response.ok) throw refusal(answer);
+  if (!answer.response.ok) {
+    const why = refusal(answer);
+    if (why.code !== 'PASSKEY_REQUIRED' || !signs(operation, body, endpoint)) throw why;
+    return (await import('./passkey.js')).signed(operation, body, why, endpoint);
+  }
+  let result;
   try {
-    return read(answer.text);
+    result = read(answer.text);
   } catch {
     throw refusal(answer);
   }
+  if (operation === 'decide_many' && signs(operation, body, endpoint) && result.results.some(({ error }) => error?.code === 'PASSKEY_REQUIRED')) await (await import('./passkey.js')).signedEach(body, result.results, endpoint);
+  return result;
+}
+
+/** Reports whether the person is asked for a passkey where a call is refused without one: on the node's own page, and once. */
+function signs(operation, body, { base = home }) {
+  return base === home && operation !== 'ask_passkey' && typeof body === 'object' && !body.passkey;
 }
 
 /**

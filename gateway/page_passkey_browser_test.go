@@ -1,0 +1,239 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/webauthn"
+	"github.com/chromedp/chromedp"
+
+	"parley"
+	"parley/actors"
+	"parley/capabilities"
+	"parley/events"
+	"parley/gateway/api"
+	"parley/gateway/web"
+	"parley/mailbox/proof"
+)
+
+// passkeyTab is a tab on the page by the name localhost, in a browser with a device that has passkeys.
+type passkeyTab struct {
+	*tab
+	device webauthn.AuthenticatorID
+}
+
+func (h *pageServer) passkeyTab() *passkeyTab {
+	h.t.Helper()
+	h.url = strings.Replace(h.url, "127.0.0.1", "localhost", 1)
+	b := &passkeyTab{tab: h.openBrowser()}
+	if _, err := chromedp.Call(b.ctx, webauthn.Enable, webauthn.EnableParams{}); err != nil {
+		h.t.Fatal(err)
+	}
+	made, err := chromedp.Call(b.ctx, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
+		Protocol: webauthn.AuthenticatorProtocolCtap2, Transport: webauthn.AuthenticatorTransportInternal,
+		HasResidentKey: true, HasUserVerification: true, IsUserVerified: true, AutomaticPresenceSimulation: true,
+	}})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	b.device = made.AuthenticatorID
+	return b
+}
+
+// origin returns the origin of the pages.
+func (h *pageServer) origin() string {
+	origin, _, _ := strings.Cut(h.url, web.SessionsPath)
+	return origin
+}
+
+// caller returns what calls operations as the host by its token, which is not on the node's own socket.
+func (h *pageServer) caller() func(operation string, request, response any) error {
+	return func(operation string, request, response any) error {
+		h.t.Helper()
+		body, err := json.Marshal(request)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		r, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, "http://"+h.server.Address()+api.CallPath+operation, bytes.NewReader(body))
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		status, _, text := h.send(r, h.token)
+		if status == http.StatusOK {
+			if response == nil {
+				return nil
+			}
+			return json.Unmarshal([]byte(text), response)
+		}
+		var failed struct{ Error *parley.Error }
+		if err := json.Unmarshal([]byte(text), &failed); err != nil || failed.Error == nil {
+			h.t.Fatalf("%s: %d %s", operation, status, text)
+		}
+		return failed.Error
+	}
+}
+
+// register adds a passkey on its page.
+func (b *passkeyTab) register(name string) {
+	b.t.Helper()
+	b.open(web.PasskeysPath)
+	b.until(`!document.getElementById('passkey-add').hidden`)
+	b.fill("#passkey-name", name)
+	b.run(`window.before = true`)
+	b.click("#passkey-add button")
+	b.until(fmt.Sprintf(`!window.before && document.readyState === 'complete' && [...document.querySelectorAll('#passkeys bdi')].some((e) => e.textContent === %q)`, name))
+}
+
+// require chooses which decisions want a passkey.
+func (b *passkeyTab) require(need string) {
+	b.t.Helper()
+	b.set("#passkey-which", need)
+	b.run(`window.before = true; document.querySelector('#passkey-need button').click()`)
+	b.until(`!window.before && document.readyState === 'complete'`)
+	if got := b.text(`document.getElementById('passkey-which').value`); got != need {
+		b.t.Fatalf("it is required %s: %s", got, b.text(`document.getElementById('passkey-state').textContent`))
+	}
+}
+
+// verifies sets whether the device verifies its user.
+func (b *passkeyTab) verifies(is bool) {
+	b.t.Helper()
+	if _, err := chromedp.Call(b.ctx, webauthn.SetUserVerified, webauthn.SetUserVerifiedParams{AuthenticatorID: b.device, IsUserVerified: is}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// keepSigned has the page keep what it sends of an operation, for a replay.
+const keepSigned = `{
+	const send = window.fetch;
+	window.sent = [];
+	window.fetch = (address, init) => { if (String(address).endsWith('/rpc/respond_form')) window.sent.push(init.body); return send(address, init); };
+}`
+
+// TestPasskeySignsADecision allows a call with a passkey on the page, and verifies the proof of it. What the passkey has signed is good
+// for nothing else.
+func TestPasskeySignsADecision(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	b := h.passkeyTab()
+	b.register("phone")
+	b.require("all")
+	host := h.node.Host()
+	call := h.approve("shell", `{"command":"git push"}`)
+	ref := capabilities.FormID(call.Form)
+
+	// Without one it is refused: here on the node's own socket.
+	once := parley.Answer{Texts: []parley.FieldText{{Name: "decision", Text: "once"}}}
+	if _, err := host.Answer(t.Context(), ref, once); parley.CodeOf(err) != parley.PasskeyRequired {
+		t.Fatalf("without a passkey: %v", err)
+	}
+	caller := h.caller()
+	var many api.DecideManyResponse
+	if err := caller("decide_many", api.DecideManyRequest{Decisions: []parley.Decision{{Form: call.Form, Digest: h.digest(call), Decision: "once"}}}, &many); err != nil || parley.CodeOf(many.Results[0].Error) != parley.PasskeyRequired {
+		t.Fatalf("together with others: %v, %+v", err, many)
+	}
+
+	// A device that does not verify its user signs nothing.
+	b.open("/questions")
+	b.run(keepSigned)
+	b.verifies(false)
+	b.click(asking(call) + " button[value=once]")
+	b.until(fmt.Sprintf(`document.querySelector(%q)?.textContent.includes('Nothing was signed')`, asking(call)))
+	b.verifies(true)
+	b.run(fmt.Sprintf(`document.querySelector(%q).click()`, asking(call)+" button[value=once]")) // it may be drawn anew meanwhile
+	b.reads(asking(call)+" .state", "✓ Allowed once · by you")
+	if !h.permitted(call) {
+		t.Error("the call is not allowed")
+	}
+
+	made, err := host.Mail().Prove(t.Context(), ref, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := proof.Read([]byte(made.Proof), h.node.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Signed) != 1 || p.Signed[0].By != host.ID() || p.Signed[0].Origin != h.origin() {
+		t.Fatalf("it is signed by %+v", p.Signed)
+	}
+
+	// What was sent is good for no second time, form or decision.
+	var sent []string
+	if err := json.Unmarshal([]byte(b.text(`JSON.stringify(window.sent.filter((s) => s.includes('passkey')))`)), &sent); err != nil || len(sent) != 1 {
+		t.Fatalf("%v: %q", err, sent)
+	}
+	var r api.RespondFormRequest
+	if err := json.Unmarshal([]byte(sent[0]), &r); err != nil || r.Passkey == nil {
+		t.Fatalf("%v: %s", err, sent[0])
+	}
+	other := h.approve("shell", `{"command":"git push --force"}`)
+	otherForm := capabilities.FormID(other.Form)
+	for name, ans := range map[string]parley.Answer{
+		"another form":     {Texts: r.Texts, Passkey: r.Passkey},
+		"another decision": {Texts: []parley.FieldText{{Name: "decision", Text: "always"}}, Passkey: r.Passkey},
+	} {
+		if _, err := host.Answer(t.Context(), otherForm, ans); parley.CodeOf(err) != parley.PasskeyRefused {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := caller("respond_form", api.RespondFormRequest{FormRef: api.FormRef{ID: api.RefText(other.Form.String())}, Answer: parley.Answer{Texts: r.Texts, Passkey: r.Passkey}}, nil); parley.CodeOf(err) != parley.PasskeyRefused {
+		t.Errorf("a replay: %v", err)
+	}
+
+	// A denial needs none.
+	if _, err := host.Answer(t.Context(), otherForm, parley.Answer{Texts: []parley.FieldText{{Name: "decision", Text: "deny"}}}); err != nil {
+		t.Errorf("a denial: %v", err)
+	}
+
+	// With the right form, the statement of another nonce was not asked for.
+	third := h.approve("shell", `{"command":"git push --all"}`)
+	ask := api.AskPasskeyRequest{FormRef: api.FormRef{ID: api.RefText(third.Form.String())}, Answer: once, Origin: h.origin()}
+	var asked api.AskPasskeyResponse
+	if err := caller("ask_passkey", ask, &asked); err != nil || !asked.Wanted || asked.Host != "localhost" || len(asked.Credentials) != 1 {
+		t.Fatalf("%v: %+v", err, asked)
+	}
+	ask.Origin = "http://127.0.0.1:7420"
+	if err := caller("ask_passkey", ask, nil); parley.CodeOf(err) != parley.InvalidArgument {
+		t.Errorf("a page with a number for a name: %v", err)
+	}
+	ask.Origin = "https://elsewhere.example"
+	if err := caller("ask_passkey", ask, nil); parley.CodeOf(err) != parley.PasskeyRequired {
+		t.Errorf("another page: %v", err)
+	}
+	b.checkNoFaults()
+}
+
+// TestPasskeyGuardsItself removes a passkey, and requires less, by the page with a passkey alone; on the node's own machine without.
+func TestPasskeyGuardsItself(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	caller := h.caller()
+	if err := caller("require_passkey", api.RequirePasskeyRequest{Need: events.PasskeyAll}, nil); parley.CodeOf(err) != parley.PasskeyRequired {
+		t.Fatalf("without any passkey: %v", err)
+	}
+	b := h.passkeyTab()
+	b.register("phone")
+	b.require("high")
+	if err := caller("require_passkey", api.RequirePasskeyRequest{Need: events.PasskeyNever}, nil); parley.CodeOf(err) != parley.PasskeyRequired || parley.AsError(err).Fields["act"] != "require never" {
+		t.Fatalf("less by a token: %v", err)
+	}
+	if err := caller("remove_passkey", api.RemovePasskeyRequest{Name: "phone"}, nil); parley.CodeOf(err) != parley.PasskeyRequired {
+		t.Fatalf("removed by a token: %v", err)
+	}
+	b.require("all")   // more
+	b.require("never") // less, signed
+	b.run(`window.before = true`)
+	b.click("#passkeys .rows button")
+	b.until(`!window.before && document.querySelector('#passkeys .muted') && !document.querySelector('#passkeys .rows')`)
+	keys, needs, err := actors.PasskeysOf(h.node.Host()).List(t.Context())
+	if err != nil || len(keys) != 0 || len(needs) != 1 || needs[0].Need != events.PasskeyNever {
+		t.Errorf("%v: %+v, %+v", err, keys, needs)
+	}
+	b.checkNoFaults()
+}
