@@ -191,6 +191,9 @@ type Recipient struct {
 	Said string `json:"said,omitempty"`
 }
 
+// CallsItself returns in words what its sender calls the recipient, as CallsItself of a message does.
+func (r Recipient) CallsItself() string { return parley.Called(r.Said) }
+
 // Unreached is an agent that a message did not reach, as By says: the viewer itself, or the group that could not pass it on.
 type Unreached struct {
 	Recipient

@@ -20,8 +20,6 @@ import (
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway/api"
-	"parley/gateway/call"
-	"parley/gateway/call/risk"
 	"parley/gateway/client"
 	"parley/mailbox"
 )
@@ -140,7 +138,7 @@ func (w permission) listed(same []view.Message, s terminal.Screen) string {
 // pastOf returns, for each rule that an open approval offers, what it would have decided so far, in words. Where that cannot be told it
 // returns none: the call can be decided all the same.
 func pastOf(ctx context.Context, env *environment, w permission) map[string]string {
-	if w.Outcome != nil || !w.Takes(mailbox.Always) || w.isHigh() {
+	if w.Outcome != nil || !w.Takes(mailbox.Always) || show.IsHigh(w.Message) {
 		return nil
 	}
 	t, err := api.TryRules.Do(ctx, env, api.TryRulesRequest{Acting: env.acting(), FormRef: api.RefTo(w.MessageID.String())})
@@ -166,7 +164,7 @@ func (w permission) full(ctx context.Context, env *environment) string {
 	}
 	b.WriteString("\n   tool:  " + terminal.Visible(w.Title) + "\n")
 	b.WriteString(show.Preview(append(show.CallLines(w.Message), show.Passed(w.Message, s)...), s, 0, ""))
-	if w.Outcome == nil && w.Takes(mailbox.Always) && w.isHigh() {
+	if w.Outcome == nil && w.Takes(mailbox.Always) && show.IsHigh(w.Message) {
 		b.WriteString("\n   always allows: nothing: a call of high risk can only be allowed once")
 	} else if w.Outcome == nil && w.Takes(mailbox.Always) {
 		lines := numbered(w.offers())
@@ -193,7 +191,7 @@ func (w permission) full(ctx context.Context, env *environment) string {
 		if w.Review != nil && w.Review.How == "" {
 			fmt.Fprintf(&b, " | parley decline %d [OPINION] leaves it to the agent's host", w.Number)
 		}
-		if w.Takes(mailbox.Always) && !w.isHigh() {
+		if w.Takes(mailbox.Always) && !show.IsHigh(w.Message) {
 			fmt.Fprintf(&b, " | parley allow %d --always --rule NUMBER", w.Number)
 		}
 		if mailbox.IsEditable(w.Fields) {
@@ -461,12 +459,9 @@ func (env *environment) editInput(ctx context.Context, input string) ([]byte, er
 	return terminal.Read(f, "the input", maxEdited)
 }
 
-// isHigh reports whether the call is of high risk: it is allowed once alone.
-func (w permission) isHigh() bool { return call.Read(w.Permission).Risks.Level() == risk.High }
-
 // rules returns the rules that an approval offers. The first covers exactly this call.
 func (w permission) rules() []parley.Offer {
-	if !w.Takes(mailbox.Always) || w.isHigh() {
+	if !w.Takes(mailbox.Always) || show.IsHigh(w.Message) {
 		return []parley.Offer{}
 	}
 	return mailbox.OffersOf(w.Permission)
@@ -548,7 +543,7 @@ func (w permission) rulesText() string {
 	if offers := w.offers(); len(offers) > 1 {
 		text = "\n   rules: " + strings.Join(numbered(offers), "\n          ")
 	}
-	if w.Takes(mailbox.Always) && w.isHigh() {
+	if w.Takes(mailbox.Always) && show.IsHigh(w.Message) {
 		text = "\n   rules: none is offered: a call of high risk can only be allowed once"
 	}
 	if note := w.note(); note != "" {

@@ -18,8 +18,6 @@ import (
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway/api"
-	"parley/gateway/call"
-	"parley/gateway/call/risk"
 	"parley/gateway/mcp"
 	"parley/gateway/sanitize"
 	"parley/mailbox"
@@ -155,7 +153,7 @@ func (s *server) askPermission(ctx context.Context, session acp.SessionId, e vie
 	if e.Takes(mailbox.Once) {
 		options = append(options, acp.PermissionOption{Kind: acp.PermissionOptionKindAllowOnce, Name: "Allow once", OptionId: mailbox.Once})
 	}
-	if !e.Takes(mailbox.Always) || call.Read(e.Permission).Risks.Level() == risk.High {
+	if !e.Takes(mailbox.Always) || show.IsHigh(e) {
 		offers = nil
 	}
 	for _, o := range offers {

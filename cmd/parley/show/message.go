@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway/call"
+	"parley/gateway/call/risk"
 	"parley/gateway/people"
 )
 
@@ -481,12 +481,17 @@ func partyOf(e *view.Message) func(id capabilities.ID, name string) string {
 			return Sender(e)
 		}
 		if i := slices.IndexFunc(e.Recipients, func(r view.Recipient) bool { return r.ID == id }); name == "" && i >= 0 {
-			if said := parley.Called(e.Recipients[i].Said); said != "" {
+			if said := e.Recipients[i].CallsItself(); said != "" {
 				return terminal.Visible(said)
 			}
 		}
 		return Party(name, id)
 	}
+}
+
+// IsHigh reports whether a message asks about a call of high risk: it is allowed once alone.
+func IsHigh(e view.Message) bool {
+	return e.Permission != nil && call.Read(e.Permission).Risks.Level() == risk.High
 }
 
 // maxGist bounds the words that tell a message from others, in cells.
