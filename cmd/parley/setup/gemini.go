@@ -141,7 +141,7 @@ func (s settings) checkOneFile(ctx context.Context) (words string, good bool) {
 			case h.event != wanted[0].event:
 			case h.matcher != "":
 				wrong = append(wrong, fmt.Sprintf("the hook on %s in %s is for some tools only", h.event, path))
-			case !isShut(h.Command):
+			case !h.isShut(s.agent.Name):
 				wrong = append(wrong, fmt.Sprintf("the hook on %s in %s lets a call run where it fails: parley setup %s enters it anew", h.event, path, s.agent.Name))
 			default:
 				if failed := s.tryHook(ctx, h); failed != "" {
