@@ -71,7 +71,7 @@ func (l *Sessions) unoffered(ctx context.Context, s *session, b box) (waiting []
 	}
 	kept := waiting[:0:0]
 	for _, m := range waiting {
-		about, err := l.about(ctx, b.Agent, m)
+		about, err := aboutSession(ctx, l, b.Agent, m)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -85,9 +85,9 @@ func (l *Sessions) unoffered(ctx context.Context, s *session, b box) (waiting []
 	return kept, all - len(waiting) + len(kept), nil
 }
 
-// about returns the living session that a message to an address is about: that which has asked the form at the beginning of its thread. It
+// aboutSession returns the living session that a message to an address is about: that which has asked the form at the beginning of its thread. It
 // returns no agent for any other message.
-func (l *Sessions) about(ctx context.Context, address *actors.Agent, m view.Message) (none capabilities.ID, err error) {
+func aboutSession(ctx context.Context, l *Sessions, address *actors.Agent, m view.Message) (none capabilities.ID, err error) {
 	if m.Thread.IsZero() || m.From == address.ID() {
 		return none, nil
 	}

@@ -351,6 +351,9 @@ func (c card) Waits() bool { return c.AnswerNeeded && !c.IsSecondVote() }
 // MayCancel reports whether the agent asked the form and may cancel it.
 func (c card) MayCancel() bool { return c.Sent && c.Status == view.StatusOpen }
 
+// ClaimVerb returns what the agent may do about being on the form, as view.Message has it.
+func (c card) ClaimVerb() string { return c.Message.ClaimVerb() }
+
 // MayAmend reports whether the agent asked the form and may change its question. That of a capability has nothing to change.
 func (c card) MayAmend() bool { return c.MayCancel() && c.Type == "form" }
 

@@ -247,7 +247,7 @@ func (s settings) wrongHooks(ctx context.Context, sources []source, wanted []eve
 		var events []string
 		for _, h := range from.doc.own(s.agent.Name) {
 			i := slices.IndexFunc(wanted, func(w eventHook) bool { return w.event == h.event })
-			if i >= 0 && (h.differs(wanted[i]) || endsShut(wanted[i].Command) && !s.shuts(h)) {
+			if i >= 0 && (h.differs(wanted[i]) || endsShut(wanted[i].Command) && !h.shuts(s.agent.Name)) {
 				events = append(events, h.event)
 			}
 			if !tried[h.program] {
@@ -270,8 +270,8 @@ func (s settings) wrongHooks(ctx context.Context, sources []source, wanted []eve
 }
 
 // shuts reports whether a hook blocks where it fails, or may: of Claude Code, a probe tells then.
-func (s settings) shuts(h ownHook) bool {
-	return h.isShut(s.agent.Name) || s.agent.Name == hook.ClaudeCode().Name && endsShut(h.Command)
+func (h ownHook) shuts(agent string) bool {
+	return h.isShut(agent) || agent == hook.ClaudeCode().Name && endsShut(h.Command)
 }
 
 // differs reports whether a hook is less than the wanted one: it asks about fewer calls, or gives up earlier.

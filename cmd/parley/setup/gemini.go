@@ -144,7 +144,7 @@ func (s settings) checkOneFile(ctx context.Context) (words string, good bool) {
 			case !h.isShut(s.agent.Name):
 				wrong = append(wrong, fmt.Sprintf("the hook on %s in %s lets a call run where it fails: parley setup %s enters it anew", h.event, path, s.agent.Name))
 			default:
-				if failed := s.tryHook(ctx, h); failed != "" {
+				if failed := tryHook(ctx, s.Folder, s.State, h); failed != "" {
 					wrong = append(wrong, fmt.Sprintf("the hook on %s in %s was run, and %s", h.event, path, failed))
 				}
 				away = WhenAway(s.agent, hook.Away(flagOf(h.args, "--when-away")))
@@ -180,14 +180,14 @@ const tryTime = 10 * time.Second
 
 // tryHook runs the command of a hook as the agent does, with a call that does nothing, and returns what is wrong with the answer; "" if it
 // refuses the call for this node.
-func (s settings) tryHook(ctx context.Context, h ownHook) string {
+func tryHook(ctx context.Context, folder, state string, h ownHook) string {
 	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
 	token := rand.Text()
 	c := exec.CommandContext(ctx, "sh", "-c", h.Command)
-	c.Dir, c.Env = s.Folder, append(os.Environ(), hook.ProbeVariable+"="+token)
+	c.Dir, c.Env = folder, append(os.Environ(), hook.ProbeVariable+"="+token)
 	c.Stdin = strings.NewReader(string(plainJSON(map[string]any{
-		"hook_event_name": h.event, "session_id": token, "cwd": s.Folder, "tool_name": "run_shell_command", "tool_input": map[string]any{"command": "true"},
+		"hook_event_name": h.event, "session_id": token, "cwd": folder, "tool_name": "run_shell_command", "tool_input": map[string]any{"command": "true"},
 	})))
 	out, err := c.Output()
 	var answer hook.Response
@@ -196,7 +196,7 @@ func (s settings) tryHook(ctx context.Context, h ownHook) string {
 		return fmt.Sprintf("it failed: %v", terminal.Reason(err))
 	case json.Unmarshal(out, &answer) != nil || answer.Decision != "deny":
 		return "it did not refuse a call"
-	case answer.Reason != hook.ProbeReason(token, s.State):
+	case answer.Reason != hook.ProbeReason(token, state):
 		return "it asks another node"
 	}
 	return ""
