@@ -21,7 +21,7 @@
 // has set them up, without one.
 //
 // The signature is checked here and not by the library that registers passkeys: whoever reads a proof has neither that nor a node. A key
-// is kept as SubjectPublicKeyInfo, so no CBOR is read here. A test compares both.
+// is kept as SubjectPublicKeyInfo, so no CBOR is read here.
 //
 // Promised: what Check accepts was signed by the key, for that origin, by a device that had verified its user, over that statement.
 // Not promised: that the person read what the page showed.
