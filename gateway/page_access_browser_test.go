@@ -49,6 +49,7 @@ func TestRulesPauseTogether(t *testing.T) {
 	if _, _, err := h.node.Credentials().Authenticate(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}
+	b.until(`document.documentElement.dataset.live && [...document.querySelectorAll("#tokens [data-l=May]")].some((e) => e.innerText === "read")`)
 	b.run(`[...document.querySelectorAll("#tokens tr")].find((r) => r.querySelector("[data-l=May]")?.innerText === "read").querySelector("button").click()`)
 	b.until(`document.documentElement.dataset.live && ![...document.querySelectorAll("#tokens [data-l=May]")].some((e) => e.innerText === "read")`)
 	if _, _, err := h.node.Credentials().Authenticate(t.Context(), token); err == nil {

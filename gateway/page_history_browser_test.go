@@ -2,8 +2,10 @@ package gateway
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -75,10 +77,17 @@ func TestHistoryIsInTheOrderOfDecisions(t *testing.T) {
 	for i := range 60 {
 		calls = append(calls, h.shell(fmt.Sprint("echo ", i)))
 	}
+	later := func() { // times are in milliseconds, and those within one are in the order of numbers
+		for now := time.Now().UnixMilli(); time.Now().UnixMilli() == now; {
+			runtime.Gosched()
+		}
+	}
 	h.decide(h.shell("make"), "always")
+	later()
 	for i := range 59 {
 		h.decide(calls[i], "once")
 	}
+	later()
 	h.shell("make") // by the rule
 	b := h.openBrowser()
 	b.do(chromedp.EmulateViewport(1440, 900))
