@@ -442,6 +442,7 @@ func TestEachPersonHasABridge(t *testing.T) {
 	if err := bridge.Add(settings, c); err != nil {
 		t.Fatal(err)
 	}
+	n.Restart() // so that no worker begins again while it tells something
 	own := n.Approve(`{"command":"ls"}`)
 	form := n.ApproveByTwo(`{"command":"git push"}`)
 	eventually.Holds(t, "the host is told", func() bool { return len(p.Told(own)) == 1 && len(p.Told(form)) == 1 })

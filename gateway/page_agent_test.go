@@ -11,6 +11,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/web"
+	"parley/internal/eventually"
 	"parley/mailbox"
 )
 
@@ -66,6 +67,10 @@ func TestAgentPageWorksWithoutScript(t *testing.T) {
 		t.Fatalf("%+v", p)
 	}
 	h.give()
+	eventually.Holds(t, "the index has what the rule decided", func() bool { // a page does not wait long for it
+		_, _, part := h.get("/agents/fae?tab=activity", "text/html")
+		return strings.Contains(part, "Allowed by rule")
+	})
 	var body string
 	for _, c := range []struct {
 		tab  string

@@ -459,6 +459,9 @@ func Sender(e *view.Message) string {
 	if said := e.CallsItself(); said != "" {
 		return terminal.Visible(said)
 	}
+	if e.FromName == "" { // it is all that the reader has, to name the sender by
+		return terminal.Quoted(e.From.String())
+	}
 	return Party(e.FromName, e.From)
 }
 

@@ -35,7 +35,7 @@ func TestLines(t *testing.T) {
 		`4. "fae" by you sent "hi" to "bob" at "2026-02-25T10:00:00.000Z"`: {
 			Number: 4, Type: "message", Sent: true, Author: someone, AuthorName: "fae", ToName: "bob", Text: "hi", Date: when,
 		},
-		`2. ` + view.ShortID(someone) + ` replied "hi" in reply to #1 at "2026-02-25T10:00:00.000Z" (dismissed)`: {
+		`2. "` + someone.String() + `" replied "hi" in reply to #1 at "2026-02-25T10:00:00.000Z" (dismissed)`: {
 			Number: 2, Type: "message", From: someone, Text: "hi", Date: when, ReplyTo: someone, ReplyNumber: &one, Dismissed: true,
 		},
 		`3. "bob" requested "x" at "2026-02-25T10:00:00.000Z" - superseded by "bob" at "2026-02-25T10:00:00.000Z": n\n`: {
