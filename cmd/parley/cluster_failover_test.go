@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"parley"
 	"parley/actors/view"
 	"parley/gateway/api"
 	"parley/internal/eventually"
@@ -108,7 +109,13 @@ func TestAttachmentsGoOverToTheStandby(t *testing.T) {
 		node.kill()
 		standby.runs(t)
 		saved := filepath.Join(folder, fmt.Sprintf("saved-%d", round))
-		standby.must(t, "", "show", message, "--save", saved)
+		eventually.Holds(t, "the standby has the file", func() bool { // its servers choose a leader first
+			out, errs, exit := runTest(t.Context(), standby.folder, nil, "show", message, "--save", saved)
+			if exit != exitDone && !strings.Contains(errs, string(parley.ReadOnly)) {
+				t.Fatalf("parley show: exit %d\n%s%s", exit, out, errs)
+			}
+			return exit == exitDone
+		})
 		if got, err := os.ReadFile(filepath.Join(saved, filepath.Base(file))); err != nil || string(got) != content {
 			t.Fatalf("the standby has %d bytes of %d: %v", len(got), len(content), err)
 		}
