@@ -215,6 +215,9 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 			return SettleForm{}, capabilities.ID{}, parley.Refuse(parley.InvalidArgument, "nothing is given in %s that could be narrowed", parley.Quoted(name, 80))
 		}
 	}
+	if err := refuseRisky(m, &r, values); err != nil {
+		return SettleForm{}, capabilities.ID{}, err
+	}
 	var signed SettleForm
 	if err := sign(s, &signed, f, &r, values); err != nil || r.Unsigned {
 		return signed, f.From, err
@@ -242,6 +245,17 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 		c.Answer = answerID(s, f, ids)
 	}
 	return c, f.From, nil
+}
+
+// refuseRisky refuses an answer that makes a rule of a call of high risk, which allows it from then on unseen. A rule that denies is taken.
+func refuseRisky(m *Message, r *Reply, values map[string]capabilities.Value) error {
+	if m.Form.Kind != events.Approval || r.Risk == nil {
+		return nil
+	}
+	if decision, _ := ReadDecision(capabilities.Record(values)); decision != Always || r.Risk(m.Form.Permission()).Level != HighRisk {
+		return nil
+	}
+	return parley.Refuse(parley.InvalidAnswer, "a call of high risk can only be allowed once: no rule is made of it").WithHint("allow %d without --always", m.Number)
 }
 
 // answerID returns the ID of a new settlement; zero if the form's home is on this node.

@@ -8,7 +8,6 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
-	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/call"
 	"parley/gateway/call/risk"
@@ -91,13 +90,6 @@ func decideMany(ctx context.Context, a *actors.Agent, r api.DecideManyRequest) (
 	}
 	if size > maxReasons {
 		return resp, parley.Refuse(parley.TooLarge, "reasons and rules of %d bytes are over the limit of %d", size, maxReasons)
-	}
-	for _, d := range r.Decisions {
-		if d.Decision == mailbox.Always {
-			if err := refuseRisky(ctx, a, capabilities.FormID(d.Form)); err != nil {
-				return resp, err
-			}
-		}
 	}
 	resp.Results = make([]api.Decided, len(r.Decisions))
 	for i, d := range actors.VotingAgain(a, r.SecondVote).Decide(ctx, r.Key, r.Decisions) {
@@ -224,17 +216,13 @@ func proposeRules(ctx context.Context, b *Backend, p *principal, r api.ProposeRu
 // isRisky reports whether a call is of high risk: it is allowed one by one.
 func isRisky(p *parley.Permission) bool { return call.Read(p).Risks.Level() == risk.High }
 
-// allowsAlways reports whether an answer, if its form is an approval, makes a rule that allows.
-func allowsAlways(answer parley.Answer) bool {
-	decision, _ := answer.Values["decision"].AsString()
-	return decision == mailbox.Always ||
-		slices.ContainsFunc(answer.Texts, func(t events.FieldText) bool { return t.Name == "decision" && t.Text == mailbox.Always })
-}
-
-// refuseRisky refuses a rule that allows a call of high risk, on every edge. What the call is that cannot be found says who is asked to
-// decide it.
+// refuseRisky refuses a rule that allows a call of high risk, which is made of what was decided before. An answer that would make one is
+// refused where it is drafted. What the call is that cannot be found says who was asked to decide it.
 func refuseRisky(ctx context.Context, a *actors.Agent, ref capabilities.FormRef) error {
 	m, err := a.Message(ctx, ref)
+	if err != nil && parley.CodeOf(err) != parley.NoSuchMessage {
+		return err
+	}
 	if err != nil || m.Permission == nil || !isRisky(m.Permission) {
 		return nil //nolint:nilerr // as the comment says
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // Begin performs an operation as Call does, for a caller without a goroutine, and calls done once. It returns false for an
-// operation that needs a goroutine: then it has done nothing. Forms, waits for an outcome and answers, but those that make a rule, need none. Cancel ends
+// operation that needs a goroutine: then it has done nothing. Forms, answers and waits for an outcome need none. Cancel ends
 // a wait, which calls done no more; it is nil for other operations. Done must not block.
 func (b *Backend) Begin(ctx context.Context, p api.Principal, operation string, r api.Request, done func(resp any, err error)) (cancel func(), begun bool) {
 	switch operation {
@@ -32,9 +32,6 @@ func (b *Backend) Begin(ctx context.Context, p api.Principal, operation string, 
 		if err != nil {
 			done(nil, err)
 			return nil, true
-		}
-		if allowsAlways(answer) { // its call is looked at first
-			return nil, false
 		}
 		a.Async().Answer(ctx, ref, answer, func(o view.Outcome, err error) { done(o, err) })
 	case string(api.Await):

@@ -88,11 +88,6 @@ func respondForm(ctx context.Context, a *actors.Agent, r api.RespondFormRequest)
 	if err != nil {
 		return view.Outcome{}, err
 	}
-	if allowsAlways(r.Answer) {
-		if err := refuseRisky(ctx, a, ref); err != nil {
-			return view.Outcome{}, err
-		}
-	}
 	return actors.VotingAgain(a, r.SecondVote).Answer(ctx, ref, r.Answer)
 }
 
