@@ -151,9 +151,7 @@ func askPasskey(ctx context.Context, b *Backend, p *principal, r api.AskPasskeyR
 	if len(resp.Credentials) == 0 {
 		return resp, noPasskeyHere(ctx, keys, r.Origin)
 	}
-	if resp.Statement, err = b.challenges.Ask(a.ID(), s); err != nil {
-		return resp, err
-	}
+	resp.Statement = b.challenges.Ask(a.ID(), s)
 	resp.Challenge = passkey.Challenge(resp.Statement)
 	return resp, nil
 }

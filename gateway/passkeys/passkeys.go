@@ -10,7 +10,9 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"math/big"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,65 +28,62 @@ import (
 
 const (
 	challengeTime = 5 * time.Minute
-	maxChallenges = 64   // of one agent; the oldest goes
-	maxAll        = 4096 // of all agents
+	maxChallenges = 64 // of one agent; the oldest goes
 	maxReturned   = 64 << 10
 )
 
-// Challenges are what people were asked to sign or to register, until they have. The zero value is ready for use.
+// Challenges are what people were asked to sign or to register, until they have. The zero value is ready for use. Each agent has room of its
+// own, so that none takes that of another.
 type Challenges struct {
 	mu   sync.Mutex
-	open map[string]challenge // by their texts
-	now  func() time.Time     // nil for the clock
+	open map[capabilities.ID][]challenge // oldest first
+	next time.Time                       // when those of agents that ask no more are looked for
+	now  func() time.Time                // nil for the clock
 }
 
 type challenge struct {
-	of      capabilities.ID
+	text    string
 	until   time.Time
 	session *webauthn.SessionData // of a registration
 	made    events.PasskeyAdded   // as far as it is known
 }
 
-// add notes a challenge.
-func (c *Challenges) add(text string, one challenge) error {
+// add notes a challenge of an agent.
+func (c *Challenges) add(of capabilities.ID, one challenge) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open == nil {
-		c.open = map[string]challenge{}
-	}
 	now := c.time()
+	ended := func(o challenge) bool { return !now.Before(o.until) }
+	if c.open == nil || !now.Before(c.next) { // once in the time that one lasts
+		c.next = now.Add(challengeTime)
+		maps.DeleteFunc(c.open, func(_ capabilities.ID, all []challenge) bool { return ended(all[len(all)-1]) })
+	}
+	if c.open == nil {
+		c.open = map[capabilities.ID][]challenge{}
+	}
+	all := slices.DeleteFunc(c.open[of], ended)
+	if len(all) >= maxChallenges {
+		all = slices.Delete(all, 0, 1)
+	}
 	one.until = now.Add(challengeTime)
-	var oldest string
-	own := 0
-	for text, o := range c.open {
-		switch {
-		case !now.Before(o.until):
-			delete(c.open, text)
-		case o.of == one.of:
-			if own++; oldest == "" || o.until.Before(c.open[oldest].until) {
-				oldest = text
-			}
-		}
-	}
-	if own >= maxChallenges {
-		delete(c.open, oldest)
-	}
-	if len(c.open) >= maxAll {
-		return parley.Refuse(parley.RateLimited, "too many are asked for a passkey now")
-	}
-	c.open[text] = one
-	return nil
+	c.open[of] = append(all, one)
 }
 
 // take returns a challenge of an agent, and ends it.
 func (c *Challenges) take(text string, of capabilities.ID) (one challenge, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	one, ok = c.open[text]
-	if !ok || one.of != of {
+	all := c.open[of]
+	i := slices.IndexFunc(all, func(o challenge) bool { return o.text == text })
+	if i < 0 {
 		return challenge{}, false
 	}
-	delete(c.open, text)
+	one = all[i]
+	if all = slices.Delete(all, i, i+1); len(all) == 0 {
+		delete(c.open, of)
+	} else {
+		c.open[of] = all
+	}
 	return one, c.time().Before(one.until)
 }
 
@@ -96,9 +95,10 @@ func (c *Challenges) time() time.Time {
 }
 
 // Ask returns the text of a statement that an agent is to sign, with a nonce. It is good once.
-func (c *Challenges) Ask(of capabilities.ID, s passkey.Statement) (string, error) {
+func (c *Challenges) Ask(of capabilities.ID, s passkey.Statement) string {
 	s.Nonce = rand.Text()
-	return s.Text(), c.add(s.Nonce, challenge{of: of})
+	c.add(of, challenge{text: s.Nonce})
+	return s.Text()
 }
 
 // Answer ends the challenge that a statement was made for. It refuses with PASSKEY_REFUSED one that this agent was not asked to sign, or
@@ -170,7 +170,8 @@ func (c *Challenges) Begin(of capabilities.ID, name, origin string, known []stri
 	if err != nil {
 		return nil, err
 	}
-	return options, c.add(session.Challenge, challenge{of: of, session: session, made: events.PasskeyAdded{Name: name, Origin: origin}})
+	c.add(of, challenge{text: session.Challenge, session: session, made: events.PasskeyAdded{Name: name, Origin: origin}})
+	return options, nil
 }
 
 // Finish returns the passkey that a browser has made, as its PublicKeyCredential in JSON. It refuses with PASSKEY_REFUSED what was not
