@@ -284,16 +284,12 @@ func TestMailAfterClear(t *testing.T) {
 	terminal.expect(t, "I am ready")
 	c.awaitIdle(t)
 	before := c.livingSession(t, state)
-	eventually.Holds(t, "the conversation is cleared", func() bool {
-		terminal.press(t, "/clear\r")
-		time.Sleep(500 * time.Millisecond) // between two keys
+	terminal.enter(t, "/clear", "the conversation is cleared", func() bool {
 		files, _ := filepath.Glob(filepath.Join(c.home, ".claude", "projects", "*", "*.jsonl"))
 		return len(files) > 1 || strings.Contains(runLog(t, state, "Claude Code · project"), "SessionMoved")
 	})
 	message := sendAs(t, state, "Claude Code · project · 1", "the words after", "--priority", "low")
-	terminal.press(t, second)
-	time.Sleep(500 * time.Millisecond)
-	terminal.press(t, "\r")
+	terminal.enter(t, second, "the model is asked", func() bool { return len(c.model.Requests(second)) > 0 })
 	terminal.expect(t, "I have read it all")
 	if n := strings.Count(c.lastOf(second), "the words after"); n != 1 || strings.Contains(c.lastOf(second), first) {
 		t.Errorf("they are %d times in the conversation", n)

@@ -103,6 +103,27 @@ func (s *terminalTest) press(t *testing.T, keys string) {
 	}
 }
 
+// enter types a line as a person does, and presses Enter once the program shows it, or after two seconds, as it may draw the
+// line in pieces. A busy program may take Enter for a part of what was typed, so it is pressed again until the line has been
+// taken. With an empty line that does nothing.
+func (s *terminalTest) enter(t *testing.T, line, what string, taken func() bool) {
+	t.Helper()
+	typed := strings.Join(strings.Fields(line), "")
+	before := strings.Count(s.shown(), typed)
+	s.press(t, line)
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end) && strings.Count(s.shown(), typed) == before; {
+		time.Sleep(50 * time.Millisecond) // between two keys
+	}
+	pressed := time.Time{}
+	eventually.Holds(t, what, func() bool {
+		if time.Since(pressed) > 5*time.Second {
+			s.press(t, "\r")
+			pressed = time.Now()
+		}
+		return taken()
+	})
+}
+
 // interrupt presses Escape until no approval is open. A program that has just begun to wait may take the first for the
 // beginning of another key.
 func (s *terminalTest) interrupt(t *testing.T, state string) {
