@@ -122,5 +122,9 @@ func RepeatNotice(ctx context.Context, a *Agent, c mailbox.RepeatNotice) (bool, 
 	return len(evs) > 0, err
 }
 
+// Fetch records that the texts of messages of an agent are returned to a reader. It is durable when Fetch returns, so they may be
+// then: see mailbox.FetchMessages.
+func Fetch(ctx context.Context, a *Agent, c mailbox.FetchMessages) error { return a.do(ctx, c) }
+
 // Return ends offers to a reader that were not shown: see mailbox.ReturnOffers.
 func (a *Agent) Return(ctx context.Context, c mailbox.ReturnOffers) error { return a.do(ctx, c) }

@@ -84,6 +84,7 @@ const (
 	kindRunsHeld          Kind = 110
 	kindNoticeRepeated    Kind = 100
 	kindMemberReported    Kind = 101
+	kindMessagesFetched   Kind = 102
 	kindLeaseAsked        Kind = 90
 	kindLeaseGranted      Kind = 91
 	kindLeaseRenewed      Kind = 92
@@ -253,8 +254,9 @@ func (*SessionMoved) kind() Kind { return kindSessionMoved }
 
 func (*SessionEnded) kind() Kind { return kindSessionEnded }
 
-func (*NoticeRepeated) kind() Kind { return kindNoticeRepeated }
-func (*LeaseAsked) kind() Kind     { return kindLeaseAsked }
+func (*NoticeRepeated) kind() Kind  { return kindNoticeRepeated }
+func (*MessagesFetched) kind() Kind { return kindMessagesFetched }
+func (*LeaseAsked) kind() Kind      { return kindLeaseAsked }
 
 func (*LeaseGranted) kind() Kind { return kindLeaseGranted }
 
@@ -401,6 +403,7 @@ var schemas = map[Kind]schema{
 	kindSessionMoved:      {name: "SessionMoved", version: 1, make: func() Event { return new(SessionMoved) }},
 	kindSessionEnded:      {name: "SessionEnded", version: 1, make: func() Event { return new(SessionEnded) }},
 	kindNoticeRepeated:    {name: "NoticeRepeated", version: 1, make: func() Event { return new(NoticeRepeated) }},
+	kindMessagesFetched:   {name: "MessagesFetched", version: 1, make: func() Event { return new(MessagesFetched) }},
 	kindLeaseAsked:        {name: "LeaseAsked", version: 1, make: func() Event { return new(LeaseAsked) }},
 	kindLeaseGranted:      {name: "LeaseGranted", version: 1, make: func() Event { return new(LeaseGranted) }},
 	kindLeaseRenewed:      {name: "LeaseRenewed", version: 1, make: func() Event { return new(LeaseRenewed) }},

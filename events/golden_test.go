@@ -129,6 +129,7 @@ func samples() map[string]Event {
 		"SessionMoved.v1":    &SessionMoved{Agent: testID(8), Session: "77aa", Process: SessionProcess{PID: 4712, Start: "boot/13"}},
 		"SessionEnded.v1":    &SessionEnded{Agent: testID(8), Forgotten: true},
 		"NoticeRepeated.v1":  &NoticeRepeated{Reader: testID(8), Token: "995ecc3a", Moment: "stop"},
+		"MessagesFetched.v1": &MessagesFetched{Reader: testID(8), Numbers: []uint64{0, 300}},
 		"AnswerGranted.v1":   &AnswerGranted{Grant: goldenGrant(20), Outcomes: []string{"deny", "once"}, Revision: 2, Digest: []byte{1, 2, 3}, Used: 1, Last: "deny", By: TokenRef{Agent: testID(4), Token: testID(15)}},
 		"FormReminded.v1":    &FormReminded{Form: testID(1), N: 2, Date: goldenAt},
 		"FormRouted.v1":      &FormRouted{Form: testID(1), To: testID(8), Via: testID(20), Cause: Escalated, Step: 1, Date: goldenAt},

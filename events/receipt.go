@@ -83,6 +83,13 @@ type NoticeRepeated struct {
 	Moment string          `json:"moment"`
 }
 
+// MessagesFetched records that the texts of messages that a reader was offered were returned to it. That they reached its model
+// is known once they are shown: the call that fetched them may have been lost.
+type MessagesFetched struct {
+	Reader  capabilities.ID `json:"reader"`
+	Numbers []uint64        `json:"numbers"`
+}
+
 // ReceiptReported records at the sender of a message how far it has come with its recipient By. Reader is who had it there.
 type ReceiptReported struct {
 	Message capabilities.ID   `json:"message"`

@@ -85,6 +85,8 @@ func (s *State) Apply(r events.Recorded) error {
 		return offersReturned(f, e)
 	case *events.NoticeRepeated:
 		return noticeRepeated(f, e)
+	case *events.MessagesFetched:
+		return messagesFetched(f, e)
 	case *events.ReceiptReported:
 		return receiptReported(f, e)
 	case *events.MessagesOverdue:

@@ -32,6 +32,23 @@ type Offer struct {
 	At      capabilities.Time
 	Version uint64 // of the mailbox, after the event
 	Repeats uint8  // notices after the first, at most MaxRepeats
+	Fetched []Fetched
+}
+
+// Fetched says when the text of a message that was offered was returned to the reader last.
+type Fetched struct {
+	Number uint64
+	At     capabilities.Time
+}
+
+// FetchedAt returns when the text of a message was returned to the reader; zero if it was not.
+func (o *Offer) FetchedAt(n uint64) capabilities.Time {
+	for _, f := range o.Fetched {
+		if f.Number == n {
+			return f.At
+		}
+	}
+	return 0
 }
 
 // MaxRepeats bounds how often a notice that came to nothing is given again.
@@ -134,7 +151,7 @@ func (l *Offers) Of(reader capabilities.ID) []Offer {
 	var all []Offer
 	for _, o := range l.all {
 		if o.Reader == reader {
-			o.Numbers = slices.Clone(o.Numbers)
+			o.Numbers, o.Fetched = slices.Clone(o.Numbers), slices.Clone(o.Fetched)
 			all = append(all, o)
 		}
 	}
@@ -178,6 +195,7 @@ func (l *Offers) end(numbers []uint64, fits func(*Offer) bool) {
 	for _, o := range l.all {
 		if fits(&o) {
 			o.Numbers = slices.DeleteFunc(slices.Clone(o.Numbers), func(n uint64) bool { return slices.Contains(numbers, n) })
+			o.Fetched = slices.DeleteFunc(slices.Clone(o.Fetched), func(f Fetched) bool { return slices.Contains(numbers, f.Number) })
 		}
 		if len(o.Numbers) > 0 {
 			left = append(left, o)
@@ -338,6 +356,46 @@ func (c ShowMessages) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Eve
 		return nil, nil
 	}
 	return []events.Event{&events.MessagesShown{Reader: c.Reader, Token: c.Token, Numbers: numbers, Proof: c.Proof}}, nil
+}
+
+// FetchMessages records that the texts of messages, at least one, are returned to a reader. They have to be in offers to it.
+type FetchMessages struct {
+	Reader  capabilities.ID
+	Numbers []uint64
+}
+
+func (c FetchMessages) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	if len(c.Numbers) > MaxMarked {
+		return nil, parley.Refuse(parley.TooLarge, "%d messages: there are %d at once at most", len(c.Numbers), MaxMarked)
+	}
+	numbers := slices.Compact(slices.Sorted(slices.Values(c.Numbers)))
+	for _, n := range numbers {
+		if !slices.ContainsFunc(s.Mail.Offers.all, func(o Offer) bool { return o.Reader == c.Reader && slices.Contains(o.Numbers, n) }) {
+			return nil, parley.Refuse(parley.NotPermitted, "message %d was not offered to that reader", n)
+		}
+	}
+	if len(numbers) == 0 {
+		return nil, parley.Refuse(parley.InvalidArgument, "no message is fetched")
+	}
+	return []events.Event{&events.MessagesFetched{Reader: c.Reader, Numbers: numbers}}, nil
+}
+
+func messagesFetched(f fold, e *events.MessagesFetched) error {
+	l := &f.Mail.Offers
+	l.all = slices.Clone(l.all) // others hold the slice
+	for i, o := range l.all {
+		if o.Reader != e.Reader {
+			continue
+		}
+		fetched := slices.DeleteFunc(slices.Clone(o.Fetched), func(f Fetched) bool { return slices.Contains(e.Numbers, f.Number) })
+		for _, n := range o.Numbers {
+			if slices.Contains(e.Numbers, n) {
+				fetched = append(fetched, Fetched{Number: n, At: f.at})
+			}
+		}
+		l.all[i].Fetched = fetched
+	}
+	return nil
 }
 
 // HandleMessages records what a reader did with messages that the agent received. What was handled before has no effect.

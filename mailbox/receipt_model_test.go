@@ -22,7 +22,7 @@ func TestReceiptLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newReceipts(t)
 		t.Repeat(map[string]func(*rapid.T){
-			"": r.check, "send": r.send, "send more": r.send, "offer": r.offer, "offer at once": r.offerAtOnce, "show": r.show, "repeat": r.repeat, "show more": r.show, "handle": r.handle,
+			"": r.check, "send": r.send, "send more": r.send, "offer": r.offer, "offer at once": r.offerAtOnce, "show": r.show, "repeat": r.repeat, "fetch": r.fetch, "show more": r.show, "handle": r.handle,
 			"return": r.giveBack, "read": r.read, "dismiss": r.dismiss, "reply": r.reply, "deliver one": r.deliverOne, "deliver another": r.deliverOne,
 			"restart": r.restart, "end": r.end,
 		})
@@ -153,6 +153,37 @@ func (r *receipts) repeat(t *rapid.T) {
 	}
 	if after := r.mail().Offers.Of(r.idOf(reader)); len(after) != len(before) {
 		t.Fatalf("there were %d offers, and are %d", len(before), len(after))
+	}
+}
+
+// fetch fetches texts that a reader was offered, which says nothing of how far they have come, and is known until they are shown.
+func (r *receipts) fetch(t *rapid.T) {
+	reader := r.reader(t)
+	c := mailbox.FetchMessages{Reader: r.idOf(reader)}
+	before := r.mail().Offers.Of(c.Reader)
+	code := parley.InvalidArgument
+	if len(before) > 0 {
+		c.Numbers, code = rapid.SampledFrom(before).Draw(t, "offer").Numbers, ""
+	}
+	if r.mail().Index.Len() > 0 && rapid.IntRange(0, 4).Draw(t, "other") == 0 {
+		n := r.any(t)
+		if c.Numbers = append(c.Numbers, n); !slices.ContainsFunc(before, func(o mailbox.Offer) bool { return slices.Contains(o.Numbers, n) }) {
+			code = parley.NotPermitted
+		}
+	}
+	if _, err := r.Decide("fae@A", c); parley.CodeOf(err) != code {
+		t.Fatalf("fetched %v of %v: %v", c.Numbers, before, err)
+	}
+	after := r.mail().Offers.Of(c.Reader)
+	if len(after) != len(before) {
+		t.Fatalf("there were %d offers, and are %d", len(before), len(after))
+	}
+	for i, o := range after {
+		for _, n := range o.Numbers {
+			if fetched := before[i].FetchedAt(n) != 0 || code == "" && slices.Contains(c.Numbers, n); fetched != (o.FetchedAt(n) != 0) {
+				t.Fatalf("message %d is fetched: %v", n, o.FetchedAt(n))
+			}
+		}
 	}
 }
 

@@ -240,18 +240,26 @@ func (l *Sessions) prove(ctx context.Context, s *session, p api.Proof, loses boo
 				switch {
 				case slices.Contains(p.Shown, mark):
 					shown = append(shown, n)
-				case slices.Contains(p.Kept, mark): // the node may have started since read_mail returned it
+				case slices.Contains(p.Kept, mark):
 					kept = true
-					l.with(func() { s.read[place{id, n}] = time.Now() })
+					l.with(func() { s.kept[place{id, n}] = true })
 				default:
+					fetched := o.FetchedAt(n)
 					l.with(func() {
-						if at := (place{id, n}); loses || time.Since(s.read[at]) > writtenWithin {
-							delete(s.read, at) // its text came to nothing
+						delete(s.kept, place{id, n})
+						if at := fetched.Std(); fetched != 0 && (loses || time.Since(at) > writtenWithin || at.Before(s.since)) {
+							s.lost[place{id, n}] = fetched
 						}
 					})
 				}
 			}
 			if len(shown) > 0 {
+				l.with(func() {
+					for _, n := range shown {
+						delete(s.lost, place{id, n})
+						delete(s.kept, place{id, n})
+					}
+				})
 				if err := box.Show(ctx, mailbox.ShowMessages{Reader: s.agent, Token: o.Token, Numbers: shown, Proof: "the transcript of " + s.id + ", before an answer"}); err != nil {
 					return err
 				}
@@ -267,6 +275,14 @@ func (l *Sessions) prove(ctx context.Context, s *session, p api.Proof, loses boo
 		}
 	}
 	return nil
+}
+
+// hasFetched reports whether read_mail has returned the text of an offered message to a session, and it may be in its conversation.
+func hasFetched(l *Sessions, s *session, box capabilities.ID, o mailbox.Offer, n uint64) bool {
+	at := o.FetchedAt(n)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return s.kept[place{box, n}] || at != 0 && at != s.lost[place{box, n}]
 }
 
 // returnOffers returns what a session that has ended was offered and not shown.
@@ -300,9 +316,8 @@ func ignored(l *Sessions, s *session, box capabilities.ID, o mailbox.Offer, stop
 	if o.Repeats >= mailbox.MaxRepeats || !stopped && time.Since(o.At.Std()) < ignoredFor {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(o.Numbers), func(number uint64) (known bool) {
-		l.with(func() { _, known = s.read[place{box, number}] })
-		return known || slices.Contains(kept, api.Mark{Token: o.Token, Number: number})
+	return slices.DeleteFunc(slices.Clone(o.Numbers), func(number uint64) bool {
+		return hasFetched(l, s, box, o, number) || slices.Contains(kept, api.Mark{Token: o.Token, Number: number})
 	})
 }
 
@@ -536,10 +551,16 @@ func knownAs(ctx context.Context, l *Sessions, id capabilities.ID) (name, known 
 func (l *Sessions) Read(ctx context.Context, agent *actors.Agent, r api.ReadMailRequest) (resp api.ReadMailResponse, err error) {
 	s := l.of(agent.ID())
 	if s == nil { // an agent without sessions reads its own mail
-		s = &session{agent: agent.ID(), address: capabilities.ID{}, read: map[place]time.Time{}}
+		s = &session{agent: agent.ID(), address: capabilities.ID{}, reads: make(chan struct{}, 1)}
 	}
 	if r.Message != "" {
 		return l.readOne(ctx, s, r)
+	}
+	select { // two at once would return the same
+	case s.reads <- struct{}{}:
+		defer func() { <-s.reads }()
+	case <-ctx.Done():
+		return resp, ctx.Err()
 	}
 	reader := reading{l: l, s: s, left: maxRead}
 	if s.cuts() {
@@ -659,9 +680,13 @@ func (r *reading) readBox(ctx context.Context, box box) error {
 			return err
 		}
 	}
+	fetched := mailbox.FetchMessages{Reader: r.s.agent}
 	for _, o := range known {
 		for _, n := range o.Numbers {
-			if err := r.add(ctx, box.Agent, n, o.Token); err != nil {
+			if hasFetched(r.l, r.s, box.ID(), o, n) || slices.Contains(fetched.Numbers, n) {
+				continue
+			}
+			if err := r.add(ctx, box.Agent, n, o.Token, &fetched); err != nil {
 				return err
 			}
 		}
@@ -686,21 +711,19 @@ func (r *reading) readBox(ctx context.Context, box box) error {
 	}
 	r.got.More += max(0, all-len(offer.Numbers))
 	for _, n := range offer.Numbers {
-		if err := r.add(ctx, box.Agent, n, offer.Token); err != nil {
+		if err := r.add(ctx, box.Agent, n, offer.Token, &fetched); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// add adds a message, unless a call before has read it, or there is no room for it any more.
-func (r *reading) add(ctx context.Context, box *actors.Agent, n uint64, token string) error {
-	at, seen := place{box.ID(), n}, false
-	r.l.with(func() { _, seen = r.s.read[at] })
-	if seen {
+	if len(fetched.Numbers) == 0 || r.s.address.IsZero() { // of an agent without sessions no transcript says what it has
 		return nil
 	}
-	if r.left <= 0 {
+	return actors.Fetch(ctx, box.Agent, fetched)
+}
+
+// add adds a message, and its number to what is fetched, unless there is no room for it any more.
+func (r *reading) add(ctx context.Context, box *actors.Agent, n uint64, token string, fetched *mailbox.FetchMessages) error {
+	if r.left <= 0 || len(fetched.Numbers) == mailbox.MaxMarked {
 		r.got.More++
 		return nil
 	}
@@ -719,7 +742,7 @@ func (r *reading) add(ctx context.Context, box *actors.Agent, n uint64, token st
 	}
 	r.left -= size
 	r.got.Mail = append(r.got.Mail, m)
-	r.l.with(func() { r.s.read[at] = time.Now() })
+	fetched.Numbers = append(fetched.Numbers, n)
 	return nil
 }
 

@@ -42,15 +42,18 @@ type session struct {
 	program        string          // that is the coding agent, as hooks name it; "" if it is not known
 	process        runtime.Process // zero for one that is not known
 
-	active time.Time           // when a hook came last
-	works  bool                // a turn is under way
-	wakes  bool                // a change of its wake file is noticed
-	woken  time.Time           // when that was changed last, or a waiter was told
-	waits  int                 // waiters that are told when it is to be woken
-	nudge  chan struct{}       // tells one of them; has room for one
-	seen   uint64              // the mail that it was changed for
-	read   map[place]time.Time // when read_mail returned a text that is not known to be shown
-	stops  []func()            // of the watches of its mail
+	active time.Time                   // when a hook came last
+	works  bool                        // a turn is under way
+	wakes  bool                        // a change of its wake file is noticed
+	woken  time.Time                   // when that was changed last, or a waiter was told
+	waits  int                         // waiters that are told when it is to be woken
+	nudge  chan struct{}               // tells one of them; has room for one
+	seen   uint64                      // the mail that it was changed for
+	reads  chan struct{}               // holds one while a call of read_mail is under way
+	since  time.Time                   // when it came to its process; zero if that is as the log has it
+	lost   map[place]capabilities.Time // when texts were fetched that its transcript has not got
+	kept   map[place]bool              // texts that its transcript has
+	stops  []func()                    // of the watches of its mail
 
 	leases     string    // of others, of which it was told last: their numbers
 	toldLeases time.Time // when
@@ -224,12 +227,12 @@ func (l *Sessions) takeUp(address, agent capabilities.ID, id, program string, p 
 	l.mu.Lock()
 	s, known := l.living[agent]
 	if !known {
-		s = &session{agent: agent, address: address, read: map[place]time.Time{}, nudge: make(chan struct{}, 1)}
+		s = &session{agent: agent, address: address, reads: make(chan struct{}, 1), lost: map[place]capabilities.Time{}, kept: map[place]bool{}, nudge: make(chan struct{}, 1)}
 		s.wakes = hasWakeFile(l, s) // of before a restart of the node
 		l.living[agent] = s
 	}
-	if s.process != p {
-		s.outlived()
+	if known && s.process != p {
+		s.since = time.Now() // what its former process has fetched, and is not in the transcript by now, never will be
 	}
 	s.id, s.program, s.process, s.active = id, program, p, active
 	l.mu.Unlock()
@@ -568,10 +571,3 @@ func (l *Sessions) Agent(of runtime.Owner) *actors.Agent {
 
 // Has reports whether an agent is that of a living session.
 func (l *Sessions) Has(agent capabilities.ID) bool { return l.of(agent) != nil }
-
-// outlived notes that the process is gone which read_mail has returned texts to: what is not in the transcript by now never will be.
-func (s *session) outlived() {
-	for at := range s.read {
-		s.read[at] = time.Time{}
-	}
-}

@@ -3,12 +3,15 @@ package coding
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -692,6 +695,61 @@ func TestKeptTextsAreNotReadAgainAfterAStart(t *testing.T) {
 	f.send("shop-1", "second", events.Normal)
 	if got := f.read(one); len(got) != 1 || got[0].Text != "second" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestTextsAreNotReadAgainAfterAStart has a node start after a session has read mail, and before its transcript, which is written
+// behind, has the text: read_mail does not return it again.
+func TestTextsAreNotReadAgainAfterAStart(t *testing.T) {
+	t.Parallel()
+	for name, noticed := range map[string]bool{"read unasked": false, "told of before": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFolder(t)
+			one, _ := f.enter("a", f.self, api.MomentStart, "startup")
+			f.send("shop-1", "first", events.Normal)
+			if noticed && f.notice(one, api.MailMoment{Moment: api.MomentStop}) == "" {
+				t.Fatal("no notice")
+			}
+			if got := f.read(one); len(got) != 1 {
+				t.Fatalf("%+v", got)
+			}
+			f.all.close()
+			f.all = New(f.node, slog.New(slog.DiscardHandler), filepath.Join(t.TempDir(), "wake")) // as a node has it after its start
+			if again, _ := f.enter("a", f.self, api.MomentCalls, ""); again != one {
+				t.Fatal("the session is another")
+			}
+			f.carry(one, api.MailMoment{Moment: api.MomentProof}, api.Proof{Read: true})
+			f.send("shop-1", "second", events.Normal)
+			if got := f.read(one); len(got) != 1 || got[0].Text != "second" {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// TestTextsAreReadOnce calls read_mail many times at once: each text is in one result.
+func TestTextsAreReadOnce(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	one, _ := f.enter("a", f.self, api.MomentStart, "startup")
+	for i := range 8 {
+		f.send("shop-1", fmt.Sprint(i), events.Normal)
+	}
+	f.notice(one, api.MailMoment{Moment: api.MomentStop})
+	var all sync.WaitGroup
+	var count atomic.Int32
+	for range 8 {
+		all.Go(func() {
+			got, err := f.all.Read(t.Context(), actors.AgentOf(f.node, one), api.ReadMailRequest{})
+			if err != nil {
+				t.Error(err)
+			}
+			count.Add(int32(len(got.Mail)))
+		})
+	}
+	if all.Wait(); count.Load() != 8 {
+		t.Errorf("8 texts were read %d times", count.Load())
 	}
 }
 

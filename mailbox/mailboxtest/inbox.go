@@ -76,6 +76,8 @@ func offerCommand(v *Harness, cmd string, arg func(string) string, input string)
 		return mailbox.HandleMessages{Reader: reader, Numbers: numbers, How: events.Handling(arg("how"))}
 	case "repeat":
 		return mailbox.RepeatNotice{Reader: reader, Token: arg("token"), Moment: arg("moment")}
+	case "fetch":
+		return mailbox.FetchMessages{Reader: reader, Numbers: numbers}
 	case "return":
 		var tokens []string
 		if t := arg("token"); t != "" {

@@ -62,7 +62,7 @@ func (v *Harness) command(d *datadriven.TestData) string {
 		return v.showCounts(as)
 	case "offered":
 		return showOffered(v, as, arg("reader"))
-	case "offer", "repeat", "shown", "handle", "return":
+	case "offer", "repeat", "fetch", "shown", "handle", "return":
 		return v.outcome(v.Decide(as, offerCommand(v, d.Cmd, arg, d.Input)))
 	case "draft":
 		return v.draft(as, form(), d.Input)
