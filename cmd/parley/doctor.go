@@ -430,7 +430,7 @@ func fetchTree(ctx context.Context, env *environment) ([]view.ActorState, error)
 	}
 	got, err := transport.RoundTrip(r)
 	if err != nil {
-		return nil, parley.Refuse(parley.NotRunning, "no node runs on this state folder").WithHint("%s", client.StartHint)
+		return nil, parley.Refuse(parley.NotRunning, "no node runs on this state folder").WithHint("start one with: parley start")
 	}
 	defer got.Body.Close() //nolint:errcheck // read to its end or given up
 	if got.StatusCode != http.StatusOK {

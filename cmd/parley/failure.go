@@ -94,7 +94,7 @@ func (p *program) classify(ctx context.Context, err error) (*parley.Error, int) 
 		return parley.Refuse(parley.Internal, "%v", err), exitRefused
 	}
 	e := parley.AsError(err)
-	if e.Code == parley.NotRunning && e.Hint == client.StartHint { // to start one is no way out where one runs
+	if client.IsAbsent(err) { // to start one is no way out where one runs
 		e = parley.AsError(p.options.state.unanswered(ctx, e))
 	}
 	return e, exitCode(e.Code)

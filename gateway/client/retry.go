@@ -98,9 +98,6 @@ func (a *again) after(ctx context.Context, err error) error {
 	}
 }
 
-// StartHint is the hint of an error that says that no node runs.
-const StartHint = "start one with: parley start"
-
 // over returns the error for the caller of a call that is not repeated.
 func (a *again) over(ctx context.Context, err error) error {
 	l, isLost := errors.AsType[*lost](err)
@@ -114,7 +111,7 @@ func (a *again) over(ctx context.Context, err error) error {
 	case isRefused:
 		return refused
 	case !l.sent:
-		return parley.Refuse(parley.NotRunning, "%s", a.client.transport.absence()).WithHint("%s", StartHint)
+		return &absent{parley.Refuse(parley.NotRunning, "%s", a.client.transport.absence()).WithHint("start one with: parley start")}
 	case a.harmless():
 		return parley.Refuse(parley.NotRunning, "the node went away before it answered %s", a.operation).
 			WithHint("parley status --wait 15s says when it is back")
@@ -130,6 +127,18 @@ func (a *again) ended(ctx context.Context) error {
 		e = e.WithHint("what was asked for may still happen")
 	}
 	return &ended{e, ctx.Err()}
+}
+
+// absent is the error of a call that reached no node: nothing of it has been done.
+type absent struct{ refused *parley.Error }
+
+func (e *absent) Error() string { return e.refused.Error() }
+func (e *absent) Unwrap() error { return e.refused }
+
+// IsAbsent reports whether an error says that a call reached no node. Nothing of it has been done then.
+func IsAbsent(err error) bool {
+	_, is := errors.AsType[*absent](err)
+	return is
 }
 
 // ended is an error of the node that also wraps its context's error.
