@@ -47,15 +47,13 @@ func (e *echo) Call(_ context.Context, _ api.Principal, operation string, r api.
 	return full(o.Response).Interface(), nil
 }
 
-// Begin leaves every operation to Call.
-func (e *echo) Begin(context.Context, api.Principal, string, api.Request, func(any, error)) (func(), bool) {
-	return nil, false
-}
-
-func (e *echo) BeginAsk(ctx context.Context, p api.Principal, operation string, r api.Request, asked func(any, bool, error), _ func(view.Outcome, error)) func() {
-	resp, err := e.Call(ctx, p, operation, r)
-	asked(resp, false, err)
-	return func() {}
+// Begin leaves every operation to Call, but for those that ask and would wait.
+func (e *echo) Begin(ctx context.Context, p api.Principal, operation string, r api.Request, asked func(any), done func(any, error)) (func(), bool) {
+	if asked == nil {
+		return nil, false
+	}
+	done(e.Call(ctx, p, operation, r))
+	return nil, true
 }
 
 // Lister charges every listing to the principal itself: the names in a request are nobody's.

@@ -11,35 +11,78 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
-	"parley/mailbox"
 )
 
 // Begin performs an operation as Call does, for a caller without a goroutine, and calls done once. It returns false for an
 // operation that needs a goroutine: then it has done nothing. Forms, answers and waits for an outcome need none. Cancel ends
-// a wait, which calls done no more; it is nil for other operations. Done must not block.
-func (b *Backend) Begin(ctx context.Context, p api.Principal, operation string, r api.Request, done func(resp any, err error)) (cancel func(), begun bool) {
-	switch operation {
-	case string(api.Form):
+// a wait, which calls done no more; it is nil where there is none.
+//
+// With asked, an operation that asks (form, request, approve) goes on with the wait for its outcome: where that comes later, asked
+// is called first with what was asked, and done with the outcome. Neither function may block.
+func (b *Backend) Begin(ctx context.Context, p api.Principal, operation string, r api.Request, asked func(resp any), done func(resp any, err error)) (cancel func(), begun bool) {
+	var ended func(view.Outcome, error)
+	if asked != nil {
+		ended = func(o view.Outcome, err error) { done(o, err) }
+	}
+	told := func(v any, open bool, err error) {
+		if asked != nil && open && err == nil {
+			asked(v)
+			return
+		}
+		done(v, err)
+	}
+	toldOf := func(v view.Asked, err error) { told(v, v.Outcome == nil, err) }
+	a, err := (*actors.Agent)(nil), error(nil)
+	switch {
+	case operation == string(api.Form):
 		var req api.FormRequest
-		a, err := b.readFor(ctx, p, r, &req)
-		if err != nil {
-			done(nil, err)
-			return nil, true
+		if a, err = b.readFor(ctx, p, r, &req); err == nil {
+			cancel = a.Async().Ask(req.Form, toldOf, ended)
 		}
-		a.Async().Ask(req.Form, func(asked view.Asked, err error) { done(asked, err) }, nil)
-	case string(api.RespondForm):
-		a, ref, answer, err := b.readAnswer(ctx, p, r)
-		if err != nil {
-			done(nil, err)
-			return nil, true
+	case operation == string(api.RequestCapability) && asked != nil:
+		var req api.CapabilityRequest
+		if a, err = b.readFor(ctx, p, r, &req); err == nil {
+			cancel = a.Async().Request(req.Request, toldOf, ended)
 		}
-		a.Async().Answer(ctx, ref, answer, func(o view.Outcome, err error) { done(o, err) })
-	case string(api.Await):
+	case operation == string(api.Approve) && asked != nil:
+		cancel, err = b.beginApprove(ctx, p, r, told, ended)
+	case operation == string(api.RespondForm):
+		var ref capabilities.FormRef
+		var answer parley.Answer
+		if a, ref, answer, err = b.readAnswer(ctx, p, r); err == nil {
+			a.Async().Answer(ctx, ref, answer, func(o view.Outcome, err error) { done(o, err) })
+		}
+	case operation == string(api.Await):
 		return b.beginAwait(ctx, p, r, done)
 	default:
 		return nil, false
 	}
-	return nil, true
+	if err != nil {
+		done(nil, err)
+	}
+	if asked == nil {
+		cancel = nil // it waits for nothing
+	}
+	return cancel, true
+}
+
+// beginApprove begins an approval, unless a lease of another denies the call.
+func (b *Backend) beginApprove(ctx context.Context, p api.Principal, r api.Request, told func(v any, open bool, err error), ended func(view.Outcome, error)) (cancel func(), err error) {
+	var req api.ApproveRequest
+	if err := r.Read(&req); err != nil {
+		return nil, err
+	}
+	a, caller, approval, err := approvalFor(ctx, b, p.(*principal), req)
+	if err != nil {
+		return nil, err
+	}
+	if denied, err := deniedByLease(ctx, caller, req.Approval); denied.Decided || err != nil {
+		told(denied, false, err)
+		return nil, nil
+	}
+	return a.Async().Approve(approval, req.Attended, func(v view.Permitted, err error) {
+		told(v, !v.Decided && v.Outcome == nil && !v.Form.IsZero(), err)
+	}, ended), nil
 }
 
 // beginAwait begins a wait for the outcome of a form, which ends when its time has passed. It returns false for a wait for a
@@ -94,49 +137,6 @@ func readAwait(req api.AwaitRequest, err error) (ref capabilities.FormRef, wait 
 	return ref, wait, err
 }
 
-// BeginAsk performs an operation that asks: form, request or approve. It calls asked once. If the outcome comes later, it calls
-// ended once afterwards, or not at all if forget is called first. Neither may block.
-func (b *Backend) BeginAsk(ctx context.Context, p api.Principal, operation string, r api.Request, asked func(resp any, later bool, err error), ended func(view.Outcome, error)) (forget func()) {
-	told := func(v view.Asked, err error) { asked(v, v.Outcome == nil, err) }
-	a, err := (*actors.Agent)(nil), error(nil)
-	switch operation {
-	case string(api.Form):
-		var req api.FormRequest
-		if a, err = b.readFor(ctx, p, r, &req); err == nil {
-			return a.Async().Ask(req.Form, told, ended)
-		}
-	case string(api.RequestCapability):
-		var req api.CapabilityRequest
-		if a, err = b.readFor(ctx, p, r, &req); err == nil {
-			return a.Async().Request(req.Request, told, ended)
-		}
-	case string(api.Approve):
-		var req api.ApproveRequest
-		var approval mailbox.RequestApproval
-		var caller *actors.Agent
-		var denied view.Permitted
-		if err = r.Read(&req); err == nil {
-			a, caller, approval, err = approvalFor(ctx, b, p.(*principal), req)
-		}
-		if err == nil {
-			denied, err = deniedByLease(ctx, caller, req.Approval)
-		}
-		if err == nil && denied.Decided {
-			asked(denied, false, nil)
-			return func() {}
-		}
-		if err == nil {
-			return a.Async().Approve(approval, req.Attended, func(v view.Permitted, err error) {
-				asked(v, !v.Decided && v.Outcome == nil && !v.Form.IsZero(), err)
-			}, ended)
-		}
-	default:
-		err = parley.Refuse(parley.InvalidArgument, "the operation %.80q asks nothing", operation)
-	}
-	asked(nil, false, err)
-	return func() {}
-}
-
 // readFor reads a request, and returns the agent that is to perform it.
 func (b *Backend) readFor(ctx context.Context, p api.Principal, r api.Request, into acting) (*actors.Agent, error) {
 	if err := r.Read(into); err != nil {
@@ -145,8 +145,7 @@ func (b *Backend) readFor(ctx context.Context, p api.Principal, r api.Request, i
 	return actorOf(ctx, b, p.(*principal), into, into.Actor())
 }
 
-// AfterRelease calls fn once after all functions that Begin and BeginAsk have to call now: for one commit of the node these
-// are many. Fn must not block.
+// AfterRelease calls fn once after all functions that Begin has to call now: for one commit of the node these are many. Fn must not block.
 func (b *Backend) AfterRelease(fn func()) { b.node.AfterRelease(fn) }
 
 func (b *Backend) readAnswer(ctx context.Context, p api.Principal, r api.Request) (a *actors.Agent, ref capabilities.FormRef, answer parley.Answer, err error) {

@@ -126,7 +126,7 @@ func (c *call) perform() error {
 	if err := c.enter(c.operation.Kind()); err != nil {
 		return err
 	}
-	cancel, begun := c.session.server.backend.Begin(c.session.calls, c.agent.principal, c.operation.Name, c.request, func(resp any, err error) {
+	cancel, begun := c.session.server.backend.Begin(c.session.calls, c.agent.principal, c.operation.Name, c.request, nil, func(resp any, err error) {
 		c.leave()
 		c.end(resp, err)
 	})
@@ -208,13 +208,9 @@ func (c *call) ask() error {
 		c.leave()
 		return err
 	}
-	forget := c.session.server.backend.BeginAsk(c.session.calls, c.agent.principal, c.operation.Name, c.request, func(asked any, later bool, err error) {
-		account.Give(api.KindCalls, 1)
-		if err != nil || !later {
-			c.leave()
-			c.end(asked, err)
-			return
-		}
+	took := sync.OnceFunc(func() { account.Give(api.KindCalls, 1) })
+	cancel, _ := c.session.server.backend.Begin(c.session.calls, c.agent.principal, c.operation.Name, c.request, func(asked any) {
+		took()
 		c.reply(asked, nil, func(body []byte, err error) {
 			if err != nil {
 				c.finish(nil, err)
@@ -222,14 +218,17 @@ func (c *call) ask() error {
 			}
 			c.session.item(c, mux.Asked, body)
 		})
-	}, func(o view.Outcome, err error) {
+	}, func(resp any, err error) {
+		took()
 		c.leave()
-		c.end(o, err)
+		c.end(resp, err)
 	})
-	c.session.mayCancel(c.id, func() {
-		forget()
-		c.leave()
-	}, nil)
+	if cancel != nil {
+		c.session.mayCancel(c.id, func() {
+			cancel()
+			c.leave()
+		}, nil)
+	}
 	return nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"parley"
-	"parley/actors/view"
 	"parley/gateway/api"
 	"parley/gateway/mux"
 	"parley/internal/websocket"
@@ -21,13 +20,10 @@ type Backend interface {
 	Identify(ctx context.Context, token string) (api.Principal, error)
 	// Begin performs an operation as Call does, for a caller without a goroutine, and calls done once. It returns false if
 	// the operation needs a goroutine: then it has done nothing. Cancel ends a wait, which calls done no more; it is nil for
-	// an operation that does not wait. Done must not block.
-	Begin(ctx context.Context, p api.Principal, operation string, r api.Request, done func(resp any, err error)) (cancel func(), begun bool)
-	// BeginAsk performs an operation that asks: form, request or approve. It calls asked once. If the outcome comes later, it
-	// calls ended once afterwards, or not at all if forget is called first. Neither may block.
-	BeginAsk(ctx context.Context, p api.Principal, operation string, r api.Request, asked func(resp any, later bool, err error), ended func(view.Outcome, error)) (forget func())
-	// AfterRelease calls fn once after all functions that Begin and BeginAsk have to call now, which may be many. Fn must not
-	// block.
+	// an operation that does not wait. With asked, an operation that asks waits for its outcome: where that comes later, asked is
+	// called first. Neither may block.
+	Begin(ctx context.Context, p api.Principal, operation string, r api.Request, asked func(resp any), done func(resp any, err error)) (cancel func(), begun bool)
+	// AfterRelease calls fn once after all functions that Begin has to call now, which may be many. Fn must not block.
 	AfterRelease(fn func())
 }
 
