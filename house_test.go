@@ -95,7 +95,7 @@ var imports = map[string][]string{
 	"gateway/bridge/slack":          {".", "events", "mailbox/form", "gateway/api", "gateway/bridge"},
 	"gateway/call":                  {".", "capabilities", "gateway/call/risk"},
 	"gateway/writing":               {"gateway/api", "gateway/call", "internal/realpath", "mailbox/lease"},
-	"gateway/call/risk":             {},
+	"gateway/call/risk":             {"mailbox/lease"},
 	"gateway/call/calltest":         {},
 	"gateway/bridge/bridgetest":     {"gateway/call/calltest", "gateway/sanitize", "internal/eventually"},
 	"gateway/bridge/webhook":        {".", "capabilities", "gateway/bridge"},

@@ -301,7 +301,7 @@ func doctorTriesCodex(t *testing.T, variable string) {
 		"hooks": map[string]any{"UserPromptSubmit": []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": "touch " + foreign}}}}},
 	})
 	out, err := c.parley(t, "setup", "codex", "--state", state).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "you have not trusted the hooks on PermissionRequest, PostToolUse, SessionStart, SessionEnd, UserPromptSubmit, Stop in "+hooks) {
+	if err != nil || !strings.Contains(string(out), "you have not trusted the hooks on PreToolUse, PermissionRequest, PostToolUse, SessionStart, SessionEnd, UserPromptSubmit, Stop in "+hooks) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if n := c.trustHooks(t); n != 7 {

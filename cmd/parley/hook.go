@@ -47,8 +47,8 @@ goes away, or the agent says that the call was decided elsewhere. "parley setup"
 
 func hookAgentCommand(env *environment, agent hook.Agent) *cobra.Command {
 	var (
-		waitAnyway, skipAsked bool
-		whenAway              string
+		waitAnyway, skipAsked, leases bool
+		whenAway                      string
 	)
 	timeout := duration(agent.Waits())
 	others := ""
@@ -76,13 +76,18 @@ On PreToolUse a call without effect, and one that the agent's own settings allow
 	c.Flags().Var(&timeout, "timeout", "wait so `long` at most; less than the hook itself is given")
 	c.Flags().BoolVar(&waitAnyway, "wait-anyway", false, "ask also where nobody follows the inbox")
 	c.Flags().BoolVar(&skipAsked, "skip-asked", false, "on PermissionRequest, ask only about calls that PreToolUse leaves")
+	c.Flags().BoolVar(&leases, "leases", false, "on PreToolUse, deny only what another agent has leased")
 	c.Flags().StringVar(&whenAway, "when-away", "", "`what` happens to a call where nobody decides")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		away, err := agent.ReadAway(whenAway)
 		if err != nil {
 			return usage(c, "--when-away: %s", terminal.Message(err))
 		}
-		if token, _ := env.lookup(hook.ProbeVariable); token != "" {
+		token, _ := env.lookup(hook.ProbeVariable)
+		switch {
+		case token != "" && leases: // what is tried is the hook that asks
+			return nil
+		case token != "":
 			if token == hook.ProbeDies {
 				return dies()
 			}
@@ -100,7 +105,7 @@ On PreToolUse a call without effect, and one that the agent's own settings allow
 			defer stop()
 		}
 		response, d, err := agent.Run(ctx, env.stdin, hook.Options{
-			As: env.options.as, Timeout: time.Duration(timeout), WaitAnyway: waitAnyway, SkipAsked: skipAsked, WhenAway: away, Client: env.clientOf, Env: env.lookup,
+			As: env.options.as, Timeout: time.Duration(timeout), WaitAnyway: waitAnyway, SkipAsked: skipAsked, LeasesOnly: leases, WhenAway: away, Client: env.clientOf, Env: env.lookup,
 			Dial: env.dial, Holder: env.options.state.nodeProcess, Tools: mcp.ToolNames(), Unheard: env.options.state.in(api.UnheardFolder),
 		})
 		if err != nil {

@@ -23,6 +23,8 @@ func TestCommandsTouchWhatTheyName(t *testing.T) {
 		{line: "(cd src; touch a); touch b", files: "/w/src/a /w/b"},
 		{line: "echo x > ../other/a", files: "/other/a"},
 		{line: "echo x > ~/a", files: "~/a"},
+		{line: "cd src && apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a.go\n*** Move to: b.go\n*** End Patch\nEOF", files: "/w/src/a.go /w/src/b.go"},
+		{line: "apply_patch '*** Begin Patch\n*** Delete File: /x/a.go\n*** End Patch'", files: "/x/a.go"},
 		{line: "rm -rf src", trees: "/w/src"},
 		{line: "rm src/*.go", trees: "/w/src/*.go"},
 		{line: "rm src/[ab].go", maybe: "/w/src"},

@@ -48,12 +48,8 @@ func Writes(tool string, input []byte, folder string) (files []string, more bool
 			add(text)
 			continue
 		}
-		for line := range strings.Lines(text) {
-			for _, head := range heads {
-				if file, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), head); ok {
-					add(strings.TrimSpace(file))
-				}
-			}
+		for _, file := range Patched(text) {
+			add(file)
 		}
 	}
 	return files, more
@@ -76,6 +72,18 @@ func members(tool string) []string {
 
 // patches are the members that have a patch.
 var patches = []string{"command", "input", "patch", "patchText"}
+
+// Patched returns the paths that a patch names: of each file that it adds, changes, deletes or moves, and where it moves that.
+func Patched(patch string) (files []string) {
+	for line := range strings.Lines(patch) {
+		for _, head := range heads {
+			if file, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), head); ok {
+				files = append(files, strings.TrimSpace(file))
+			}
+		}
+	}
+	return files
+}
 
 // heads are the beginnings of the lines of a patch that name a file.
 var heads = []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "}

@@ -45,6 +45,7 @@ type Options struct {
 	Timeout    time.Duration
 	WaitAnyway bool // ask also where nobody follows the inbox
 	SkipAsked  bool // on PermissionRequest, ask only about calls that PreToolUse leaves
+	LeasesOnly bool // on PreToolUse, deny what another agent has leased, and leave every other call
 	WhenAway   Away // what happens where nobody decides
 
 	Unheard string // path of api.UnheardFolder; "" notes nothing
@@ -121,6 +122,8 @@ func (a Agent) ask(ctx context.Context, call toolCall, o Options) Decision {
 		}
 	}
 	switch {
+	case o.LeasesOnly && call.event == PreToolUse:
+		return left // also without a node: a lease is no gate
 	case call.event == Elicitation && call.wanted.Server == ServerName:
 		return left // whoever answers has the form already
 	case a.asksItself(call) && call.event != PreToolUse && call.event != Elicitation:

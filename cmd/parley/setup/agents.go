@@ -185,14 +185,19 @@ func (s settings) hooks(path string) []eventHook {
 	return claudeHooks(command, s.Away, fails)
 }
 
-// codexHooks returns the hooks of Codex. It asks on PermissionRequest, and withdraws approvals and carries mail on the others. Where it
+// codexHooks returns the hooks of Codex. It asks on PermissionRequest, denies on PreToolUse what another agent has leased, and withdraws
+// approvals and carries mail on the others. Where it
 // fails the call is denied: Codex leaves it to its own prompt otherwise, which does not come where a hook of others allows the call.
 func codexHooks(command, otherwise string) []eventHook {
 	return []eventHook{
 		askHook(hook.PermissionRequest, command+otherwise), endHook(hook.PostToolUse, command), endHook(hook.Stop, command),
 		endHook(hook.SessionStart, command), endHook(hook.UserPromptSubmit, command), endHook(hook.SessionEnd, command),
+		endHook(hook.PreToolUse, command+" "+leasesFlag),
 	}
 }
+
+// leasesFlag has a hook on PreToolUse ask nobody.
+const leasesFlag = "--leases"
 
 // claudeHooks returns the hooks of Claude Code. It asks in every mode on PreToolUse, and on PermissionRequest about calls
 // that PreToolUse leaves. On the other events it withdraws approvals and carries mail. Only where a call waits does a failure block.

@@ -34,7 +34,7 @@ func WhenAway(agent hook.Agent, away hook.Away) string {
 func (s settings) whenAway(own []ownHook) (words string, runs bool) {
 	var all []string
 	for _, h := range own {
-		if h.event != hook.PreToolUse && h.event != hook.PermissionRequest {
+		if !h.asks() {
 			continue
 		}
 		away := hook.Away(flagOf(h.args, "--when-away"))

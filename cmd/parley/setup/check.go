@@ -202,7 +202,9 @@ func simpleModes() []string {
 }
 
 // asks reports whether a hook decides about calls.
-func (h ownHook) asks() bool { return h.event == hook.PreToolUse || h.event == hook.PermissionRequest }
+func (h ownHook) asks() bool {
+	return h.event == hook.PermissionRequest || h.event == hook.PreToolUse && !slices.Contains(h.args, leasesFlag)
+}
 
 // replaced returns which variables a project's settings give to the hooks that may put another program in the hook's place. One of them is
 // enough for a repository to have no hook run, and no call asked.
@@ -283,6 +285,9 @@ func (h ownHook) differs(wanted eventHook) bool {
 		if set, there := h.more[name]; there && set != false && !(name == "asyncRewake" && wanted.Wakes) {
 			return true
 		}
+	}
+	if slices.Contains(h.args, leasesFlag) != strings.HasSuffix(wanted.Command, " "+leasesFlag) {
+		return true
 	}
 	return slices.Contains(h.args, "--skip-asked") && h.event != hook.PermissionRequest
 }

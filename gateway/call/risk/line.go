@@ -122,6 +122,7 @@ func (a *analysis) statement(s *syntax.Stmt, in source) (out source) {
 	switch c := s.Cmd.(type) {
 	case nil:
 	case *syntax.CallExpr:
+		a.patches(c, s.Redirs)
 		out = a.call(c, in)
 	case *syntax.BinaryCmd:
 		if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"parley/mailbox/lease"
 )
 
 // Touch is a file or folder that a command line names, and that it changes or may change.
@@ -71,6 +73,7 @@ func (a *analysis) touches(name string, words []word) {
 	switch name {
 	case "cat", "less", "more", "head", "tail", "ls", "stat", "wc", "diff", "cmp", "file", "grep", "egrep", "fgrep", "rg", "ag", "test", "[", "uniq", "cut", "du", "df", "tree", "cd", "pushd", "popd", "source", ".",
 		"sha256sum", "md5sum", "readlink", "realpath", "basename", "dirname", "jq", "tr", "base64", "xxd", "strings", "nl", "column", "seq", "pwd", "date", "echo", "printf", "eval", "trap", "true", "false", "sleep", "type", "which",
+		"apply_patch", "applypatch", // a.patches reads the patch
 		"man", "kill", "export", "set", "unset", "read", "exit", "return", "shift", "wait":
 	case "rm", "rmdir", "shred", "unlink", "srm", "wipe", "trash":
 		a.touchAll(ops, true, true)
@@ -111,6 +114,29 @@ func (a *analysis) touches(name string, words []word) {
 				_, text, _ = strings.Cut(text, "=")
 			}
 			a.touchPath(text, false, true)
+		}
+	}
+}
+
+// patches reads a patch that a coding agent takes from a command line, where it has a tool for that: as the last word, or as the text
+// that follows the line.
+func (a *analysis) patches(c *syntax.CallExpr, from []*syntax.Redirect) {
+	if !a.touching || len(c.Args) == 0 {
+		return
+	}
+	if name := base(a.word(c.Args[0])); name != "apply_patch" && name != "applypatch" {
+		return
+	}
+	texts := []*syntax.Word{c.Args[len(c.Args)-1]}
+	for _, r := range from {
+		texts = append(texts, r.Hdoc, r.Word)
+	}
+	for _, text := range texts {
+		if text == nil {
+			continue
+		}
+		for _, file := range lease.Patched(a.word(text).text) {
+			a.touchPath(file, true, false)
 		}
 	}
 }
