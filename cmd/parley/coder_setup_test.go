@@ -304,7 +304,7 @@ func doctorTriesCodex(t *testing.T, variable string) {
 	if err != nil || !strings.Contains(string(out), "you have not trusted the hooks on PreToolUse, PermissionRequest, PostToolUse, SessionStart, SessionEnd, UserPromptSubmit, Stop in "+hooks) {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if n := c.trustHooks(t); n != 7 {
+	if n := c.trustHooks(t); n != 8 {
 		t.Fatalf("%d hooks", n)
 	}
 	sound := filesIn(t, c.home)
@@ -318,7 +318,7 @@ func doctorTriesCodex(t *testing.T, variable string) {
 	}{
 		{name: "gated", want: ": a call was tried, and refused. Where no node runs, or nobody follows the inbox: Codex asks at its own prompt. codex exec "},
 		{name: "hooks are off", files: inConfig("features.hooks = false"), want: "has hooks = false among its features"},
-		{name: "untrusted", files: map[string]string{config: strings.ReplaceAll(sound[config], "trusted_hash", "# trusted_hash")}, want: "you have not trusted the hooks on PermissionRequest, "},
+		{name: "untrusted", files: map[string]string{config: strings.ReplaceAll(sound[config], "trusted_hash", "# trusted_hash")}, want: "you have not trusted the hooks on PreToolUse, PermissionRequest, "},
 		{name: "changed since", files: map[string]string{hooks: strings.ReplaceAll(sound[hooks], `"timeout": 86400`, `"timeout": 90000`)}, want: "you have not trusted the hooks on PermissionRequest in "},
 		{name: "switched off", files: map[string]string{config: strings.ReplaceAll(sound[config], "trusted_hash", "enabled = false\ntrusted_hash")}, want: "are switched off: type /hooks in Codex"},
 		{name: "an unknown member", files: map[string]string{hooks: strings.Replace(sound[hooks], "{", `{"more": 1,`, 1)}, want: "Codex does not take the hooks in " + hooks},
