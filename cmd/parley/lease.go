@@ -18,7 +18,7 @@ import (
 )
 
 // leaseEnforced says what a lease does, once it is held.
-const leaseEnforced = "editing tools of coding agents are refused it; for commands in a shell and other programs it is a notice"
+const leaseEnforced = "coding agents are refused it in editing tools, and in commands that name it; for other programs it is a notice"
 
 // leaseOptions are what a lease is like.
 type leaseOptions struct {
