@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,7 +112,11 @@ func TestARequestIsReadAsItsJSONIs(t *testing.T) {
 		"nothing":                 {},
 		"a text that is no UTF-8": append(pair(pack.AppendMap(nil, 1), "recipient"), 0xa1, 0xff),
 	} {
-		t.Run(name, func(t *testing.T) { sameAsJSON(t, body, api.Operations()...) })
+		of := api.Operations()
+		if name == "a list of many" { // of which each takes a second: of the operations that have such a member, and of some that have none
+			of = slices.DeleteFunc(of, func(o api.Operation) bool { return o.Name != string(api.RespondForm) && o.Name != string(api.Send) })
+		}
+		t.Run(name, func(t *testing.T) { sameAsJSON(t, body, of...) })
 	}
 }
 
