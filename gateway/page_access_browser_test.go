@@ -95,7 +95,7 @@ func TestRowsAreSelectedByTouch(t *testing.T) {
 		t.Fatal("a tap opens a row that it is to select")
 	}
 	b.run(`document.querySelector(".bulk .why").open = true; document.querySelector(".bulk button[value=deny]").click()`)
-	b.reads(".toast", "✕ Denied, 2 calls")
+	b.reads(".toast", "✕ Denied, 2 calls: make, git status")
 	if h.permitted(first) || h.permitted(other) {
 		t.Error("it is allowed")
 	}

@@ -151,7 +151,9 @@ export class ParleyAct extends HTMLElement {
     this.settled = results.length - wrong.length;
     const own = this.group && this.settled ? undefined : wrong.find((r) => this.group || r.form === this.card.dataset.id);
     if (wrong.length > 0 && (wrong.length > 1 || !own)) warn(`${wrong.length} of ${results.length} calls were not decided: ${wrong[0].error.message}`);
-    markDecided(results.filter((r) => !r.error).map((r) => r.form));
+    const ended = results.filter((r) => !r.error).map((r) => r.form);
+    if (results.length) this.ended = ended;
+    markDecided(ended);
     if (own) throw new Refused(own.error, 0);
   }
 
@@ -307,10 +309,9 @@ export class ParleyForm extends ParleyAct {
     await refresh(this.card);
   }
 
-  /** Tells how many of similar calls were decided, and opens what is next. */
+  /** Tells which of similar calls were decided, and opens what is next. */
   async doneAll() {
-    const words = document.createElement('p');
-    words.textContent = `${{ deny: '✕ Denied', never: '✕ Denied', always: '✓ Allowed, with a rule' }[this.decision] ?? '✓ Allowed once'}, ${this.settled} ${this.settled === 1 ? 'call' : 'calls'}`;
+    const words = deed(`${{ deny: '✕ Denied', never: '✕ Denied', always: '✓ Allowed, with a rule' }[this.decision] ?? '✓ Allowed once'}, ${this.settled} ${this.settled === 1 ? 'call' : 'calls'}`, ...this.group.namesOf(this.ended));
     announce(words.textContent);
     toast(words);
     if (openCard()?.id === this.card.id && !isOpening() && !openNext()) await refresh(this.card);
