@@ -85,7 +85,7 @@ func (d *devices) List() (all []web.Device, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, web.Device{Name: c.Name, Service: at.Hostname(), Mark: push.Mark(c.URL), Gone: gone})
+		all = append(all, web.Device{Name: c.Name, Service: at.Hostname(), Mark: push.Mark(c.URL), Gone: gone, Session: c.Session})
 	}
 	return all, err
 }

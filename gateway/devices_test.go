@@ -103,6 +103,9 @@ func TestBrowserSubscribesAndIsDropped(t *testing.T) {
 	if key, _ := s.devices.Key(); status != http.StatusOK || !strings.Contains(text, `data-key="`+key+`"`) || strings.Count(text, "data-mark") != 2 || strings.Contains(text, "/send/") {
 		t.Errorf("%d %s", status, text)
 	}
+	if !strings.Contains(text, "last seen <time") || strings.Contains(text, "signed out") {
+		t.Errorf("the devices of this session are not seen: %s", text)
+	}
 	if bad := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|<script[^>]*>[^<]|https?://`).FindString(text); bad != "" {
 		t.Errorf("the page has %q in it", bad)
 	}

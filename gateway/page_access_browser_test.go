@@ -58,6 +58,8 @@ func TestRulesPauseTogether(t *testing.T) {
 	b.do(chromedp.EmulateViewport(390, 844))
 	b.prefer("dark")
 	b.shotIfWanted("access-390-dark")
+	b.until(`new Set([...document.querySelectorAll("#tokens .does button")].map((e) => Math.round(e.getBoundingClientRect().right))).size === 1`) // in line
+	b.until(`[...document.querySelectorAll("#tokens tbody tr")].every((r) => { const [th, of, does] = ["th", "[data-l=May]", ".does button"].map((s) => r.querySelector(s).getBoundingClientRect()); return does.top >= th.bottom - 1 && does.bottom <= r.getBoundingClientRect().bottom && does.left >= of.right - 1; })`)
 	if wrong := b.violations(string(source)); wrong != "" {
 		t.Error(wrong)
 	}
@@ -95,7 +97,7 @@ func TestRowsAreSelectedByTouch(t *testing.T) {
 		t.Fatal("a tap opens a row that it is to select")
 	}
 	b.run(`document.querySelector(".bulk .why").open = true; document.querySelector(".bulk button[value=deny]").click()`)
-	b.reads(".toast", "✕ Denied, 2 calls")
+	b.reads(".toast", "✕ Denied, 2 calls: make, git status")
 	if h.permitted(first) || h.permitted(other) {
 		t.Error("it is allowed")
 	}

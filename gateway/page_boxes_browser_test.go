@@ -19,7 +19,7 @@ import (
 const overlaps = `(() => {
 	const wrong = [], wide = document.documentElement.clientWidth;
 	if (document.documentElement.scrollWidth > wide) wrong.push("the page scrolls sideways");
-	const parts = ".rail > *, .rail a, .entry > a > *, .decisions td, .decisions .call-of > *, .list-bar > *, .head > *, #alone article > *, #alone article p, #alone :is(h2, h3), #alone .bar :is(button, summary), #alone .cap > *, #alone :is(th, td), .tabbar a, .filters a, label.choice, .post > *, .writer .line > *, .write > *, .ballot li > *";
+	const parts = ".rail > *, .rail a, .entry > a > *, .decisions td, .decisions .call-of > *, .list-bar > *, .head > *, #alone article > *, #alone article p, #alone :is(h2, h3), #alone .bar :is(button, summary), #alone .cap > *, #alone :is(th, td), .tabbar a, .filters a, .tree a, label.choice, .post > *, .writer .line > *, .write > *, .ballot li > *";
 	const seen = [...document.querySelectorAll(parts)].filter((e) => e.checkVisibility() && e.getClientRects().length && !e.matches(".sr, .sr *") && getComputedStyle(e).position !== "absolute");
 	const clipped = (e) => {
 		let { left, top, right, bottom } = e.getBoundingClientRect();
@@ -41,7 +41,7 @@ const overlaps = `(() => {
 	for (const e of document.querySelectorAll("main *")) {
 		if (!e.checkVisibility()) continue;
 		if (getComputedStyle(e).opacity !== "1" && !e.matches(".pick, .pick *")) wrong.push(e.tagName + "." + e.className + " is faint");
-		if (e.getBoundingClientRect().right > wide + 1 && !e.closest(".filters, .sr, .wide, pre")) wrong.push(e.tagName + "." + e.className + " is beyond the edge");
+		if (e.getBoundingClientRect().right > wide + 1 && !e.closest(".filters, .tree, .sr, .wide, pre")) wrong.push(e.tagName + "." + e.className + " is beyond the edge");
 	}
 	return [...new Set(wrong)].slice(0, 8).join("; ");
 })()`

@@ -95,17 +95,17 @@ func showAccess(p *page) error {
 		http.Redirect(p.w, p.r, p.base+AccessPath, http.StatusSeeOther)
 		return nil
 	}
-	if d.Owner = p.ownsDevices(); d.Owner {
-		if d.Devices, err = p.site.Devices.List(); err != nil {
-			return err
-		}
-	}
 	if d.MayEnd {
 		tokens, err := api.ListTokens.Do(p.ctx(), p, api.ListTokensRequest{})
 		if err != nil {
 			return err
 		}
 		d.Tokens = tokens.Tokens
+	}
+	if d.Owner = p.ownsDevices(); d.Owner {
+		if d.Devices, err = p.devicesSeen(d.Tokens); err != nil {
+			return err
+		}
 	}
 	return p.show(http.StatusOK, "access.html", layout{Title: "Rules and access", Main: d})
 }

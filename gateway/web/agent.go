@@ -357,7 +357,7 @@ func (p *agentRequest) fill() (err error) {
 	if d.Standing, err = standingOf(ctx, agent); err != nil {
 		return err
 	}
-	d.AgentStatus.State = askersOf(p.page)[d.ID].State(d.AgentStatus)
+	d.AgentStatus.State = askersOf(p.page).stateOf(d.AgentStatus)
 	if d.Absence, err = absenceNow(p.page, api.Acting{As: d.Name}); err != nil {
 		return err
 	}

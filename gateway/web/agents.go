@@ -138,7 +138,7 @@ func waits(p *page, list []listedAgent) error {
 	p.waiting = waitingBy(who, waiting)
 	askers := askersOf(p)
 	for i := range list {
-		list[i].AgentStatus.State = askers[list[i].ID].State(list[i].AgentStatus)
+		list[i].AgentStatus.State = askers.stateOf(list[i].AgentStatus)
 	}
 	for _, r := range ranked(p, waiting, "") {
 		if i := slices.IndexFunc(list, func(l listedAgent) bool { return l.ID == r.From }); i >= 0 {

@@ -20,6 +20,8 @@ type leftPane struct {
 	Counts view.MessageCounts
 	Away   capabilities.Time // the end of the reader's absence; 0 if it is not away
 	Owner  bool              // the reader may see the devices that are told
+
+	Unknown bool // what waits for the reader cannot be read
 }
 
 // leftAgent is an agent as the left pane shows it.
@@ -85,8 +87,9 @@ func (p *page) left() (*leftPane, error) {
 	names := people.NamesOf(p.principal.ID(), got)
 	got = slices.Clone(got)
 	askers := askersOf(p)
+	pane.Unknown = askers.unknown
 	for i := range got {
-		got[i].State = askers[got[i].ID].State(got[i])
+		got[i].State = askers.stateOf(got[i])
 	}
 	slices.SortStableFunc(got, func(a, b view.AgentStatus) int {
 		return cmp.Or(cmp.Compare(a.State.Rank(), b.State.Rank()), -cmp.Compare(a.Updated, b.Updated))
@@ -99,7 +102,7 @@ func (p *page) left() (*leftPane, error) {
 			pane.More = true
 			break
 		}
-		a := leftAgent{party: partyOf(s.ID, names.Of(s.ID, s.Name)), Path: AgentPath(s.Name), State: agentState{s.State}, Count: askers[s.ID].Rows, Away: s.AwayUntil}
+		a := leftAgent{party: partyOf(s.ID, names.Of(s.ID, s.Name)), Path: AgentPath(s.Name), State: agentState{s.State}, Count: askers.all[s.ID].Rows, Away: s.AwayUntil}
 		if n := len(pane.Agents); n == 0 || pane.Agents[n-1].State != a.State {
 			a.Heading = &a.State
 		}
@@ -109,13 +112,31 @@ func (p *page) left() (*leftPane, error) {
 	return pane, nil
 }
 
+// askers is what waits for the reader of each agent that asks, unless that is unknown.
+type askers struct {
+	all     map[capabilities.ID]queue.Asker
+	unknown bool
+}
+
 // askersOf returns what waits for the reader of each agent that asks.
-func askersOf(p *page) map[capabilities.ID]queue.Asker {
+func askersOf(p *page) askers {
 	self, err := p.agentOf("")
 	if err != nil {
-		return nil // then none is known to wait
+		return askers{unknown: true}
 	}
-	return queue.Askers(p.waitingIn(p.ctx(), local{agent: self}), &p.site.readings, capabilities.At(time.Now()))
+	waiting, err := p.allWaitingIn(p.ctx(), local{agent: self})
+	if err != nil {
+		return askers{unknown: true} // a part of it would count too few
+	}
+	return askers{all: queue.Askers(waiting, &p.site.readings, capabilities.At(time.Now()))}
+}
+
+// stateOf returns the state of an agent for the reader. What is unknown is not taken for nothing: an agent that waits does so still.
+func (a askers) stateOf(s view.AgentStatus) view.AgentState {
+	if a.unknown {
+		return s.State
+	}
+	return a.all[s.ID].State(s)
 }
 
 // pathOf returns the address of the page of an agent that the reader holds; "" for any other, and for the reader.

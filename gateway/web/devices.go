@@ -6,9 +6,11 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/gateway/qr"
@@ -30,6 +32,9 @@ type Device struct {
 	Service string // host name of the browser's push service
 	Mark    string // by which the browser knows itself
 	Gone    bool   // it wants no more
+	Session string // by which it was added; "" for none
+
+	Seen capabilities.Time // when that session was used last, to within an hour; 0 if it has ended
 }
 
 // Subscription is what a browser gives to be told by push.
@@ -97,11 +102,28 @@ func (p deviceSettings) serve() error {
 	return p.showAll(devicesPage{})
 }
 
+// devicesSeen returns the devices with the times at which their sessions were used last. A session records that once an hour, so that
+// looking costs no writing.
+func (p *page) devicesSeen(tokens []view.Token) ([]Device, error) {
+	all, err := p.site.Devices.List()
+	for i, d := range all {
+		at := slices.IndexFunc(tokens, func(t view.Token) bool { return t.Session && t.ID.String() == d.Session })
+		if at >= 0 {
+			all[i].Seen = tokens[at].Used
+		}
+	}
+	return all, err
+}
+
 func (p deviceSettings) showAll(d devicesPage) (err error) {
 	if d.Key, err = p.site.Devices.Key(); err != nil {
 		return err
 	}
-	if d.Devices, err = p.site.Devices.List(); err != nil {
+	tokens, err := api.ListTokens.Do(p.ctx(), p.page, api.ListTokensRequest{})
+	if err != nil {
+		return err
+	}
+	if d.Devices, err = p.devicesSeen(tokens.Tokens); err != nil {
 		return err
 	}
 	return p.show(http.StatusOK, "devices.html", layout{Title: "Devices", Main: d})

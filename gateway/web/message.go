@@ -262,15 +262,26 @@ func (c card) Digests() string {
 	return c.Digest
 }
 
-// waitingIn returns the forms that wait in an agent's mail. The page looks once.
+// waitingIn returns the forms that wait in an agent's mail, as far as they can be read: what is not known is not offered to be decided
+// together.
 func (p *page) waitingIn(ctx context.Context, l local) []view.Message {
+	all, _ := p.allWaitingIn(ctx, l)
+	return all
+}
+
+// allWaitingIn returns the forms that wait in an agent's mail, or those before one that cannot be read. The page looks once, unless that
+// fails.
+func (p *page) allWaitingIn(ctx context.Context, l local) ([]view.Message, error) {
 	if known, ok := p.waiting[l.name]; ok {
-		return known
+		return known, nil
 	}
 	var all []view.Message
 	for e, err := range l.agent.Mail().All(ctx, view.MessageFilter{Pending: true}) {
-		if err != nil || len(all) >= maxQuestions {
-			break // what is not known is not offered to be decided together
+		if err != nil {
+			return all, err
+		}
+		if len(all) >= maxQuestions {
+			break
 		}
 		all = append(all, e)
 	}
@@ -278,7 +289,7 @@ func (p *page) waitingIn(ctx context.Context, l local) []view.Message {
 		p.waiting = map[string][]view.Message{}
 	}
 	p.waiting[l.name] = all
-	return all
+	return all, nil
 }
 
 // waitingBy returns what waits in the mail of agents by their names, so that the item beside a list needs no other look.

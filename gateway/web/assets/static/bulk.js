@@ -117,8 +117,14 @@ export function pressBulk(value) {
   return undefined;
 }
 
-/** Decides the calls among the messages, in one call for each agent's mail, and tells how it ended. */
-async function decide(decision, groups, reason) {
+/** Returns the names of the rows that have some of the messages, as the list calls them. They are read before the rows leave. */
+function namesOf(rows) {
+  const all = rows.map((pick) => ({ ids: new Set(new URLSearchParams(pick.value).getAll('id')), name: pick.closest('.entry').querySelector('.what').textContent.trim() }));
+  return (ids) => all.filter((r) => ids.some((id) => r.ids.has(id))).map((r) => r.name);
+}
+
+/** Decides the calls among the messages, in one call for each agent's mail, and tells how it ended and for which. */
+async function decide(decision, groups, reason, names) {
   const decided = [];
   const wrong = [];
   for (const { as, calls } of groups.filter((g) => g.calls.length)) {
@@ -129,14 +135,13 @@ async function decide(decision, groups, reason) {
   markDecided(ids);
   const ended = { voted: '◐ Voted, and waiting for others', answering: '◌ Kept until the node of its agent can be reached' };
   const counts = Map.groupBy(decided, (r) => ended[r.outcome?.status] ?? (decision === 'once' ? '✓ Allowed once' : '✕ Denied'));
-  const said = [...counts].map(([words, of]) => `${words}, ${of.length} ${of.length === 1 ? 'call' : 'calls'}`).join('. ');
   if (ids.length) {
-    const words = document.createElement('p');
-    words.textContent = said;
-    toast(words);
-    announce(said);
+    const said = document.createElement('div');
+    for (const [words, of] of counts) said.append(deed(`${words}, ${of.length} ${of.length === 1 ? 'call' : 'calls'}`, ...names(of.map((r) => r.form))));
+    toast(said);
+    announce([...said.children].map((p) => p.textContent).join('. '));
   }
-  if (wrong.length) warn(`${wrong.length} of ${wrong.length + ids.length} calls were not decided: ${wrong[0].error.message}`);
+  if (wrong.length) warn(`${wrong.length} of ${wrong.length + ids.length} calls were not decided. ${names([wrong[0].form])[0] ?? 'The first'}: ${wrong[0].error.message}`);
   if (ids.includes(openCard()?.dataset.id) && !openNext()) await refresh(openCard());
 }
 
@@ -158,16 +163,16 @@ async function move(what, groups, until) {
 }
 
 /** Moves the messages, tells of those that were refused, and offers to undo it. */
-async function moveAll(value, groups) {
+async function moveAll(value, groups, names) {
   const [what, hours] = value.split('-');
   const { moved, refused } = await move(what, groups, hours && new Date(Date.now() + Number(hours) * 3_600_000).toISOString());
   const why = refused.length ? `, ${refused.length} refused: ${visible(refused[0].error.message)}` : '';
-  const said = `${{ dismiss: 'Done', restore: 'Not done', wake: 'Brought back', snooze: 'Snoozed' }[what]}: ${moved}` + why;
   if (!moved) throw new Error(why.slice(2));
-  announce(said);
   const isRefused = (as, id) => refused.some((r) => r.as === as && r.id === id);
   const back = groups.map(({ as, ids }) => ({ as, ids: ids.filter((id) => !isRefused(as, id)) }));
-  if (undoOf[what]) undoable(deed(said), () => move(undoOf[what], back));
+  const said = deed(`${{ dismiss: 'Done', restore: 'Not done', wake: 'Brought back', snooze: 'Snoozed' }[what]}, ${moved}${why}`, ...names(back.flatMap((g) => g.ids)));
+  announce(said.textContent);
+  if (undoOf[what]) undoable(said, () => move(undoOf[what], back));
 }
 
 async function submitted(event) {
@@ -175,14 +180,15 @@ async function submitted(event) {
   const value = event.submitter?.value;
   if (!value) return;
   const isFor = { dismiss: (p) => !waits(p), snooze: waits }[value.split('-')[0]] ?? (() => true);
-  const groups = messagesOf(picks().filter(isFor));
+  const picked = picks().filter(isFor);
+  const [groups, names] = [messagesOf(picked), namesOf(picked)];
   const reason = value === 'deny' ? bar.querySelector('[name=reason]').value.trim() : '';
   for (const menu of bar.querySelectorAll('details')) menu.open = false;
   for (const b of bar.querySelectorAll('button')) b.disabled = true; // until it is durable
   document.getElementById('rows').focus({ preventScroll: true });
   try {
-    if (value === 'once' || value === 'deny') await decide(value, groups, reason);
-    else await moveAll(value, groups);
+    if (value === 'once' || value === 'deny') await decide(value, groups, reason, names);
+    else await moveAll(value, groups, names);
     bar.reset();
     pickNone();
   } catch (refused) {

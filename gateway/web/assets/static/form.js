@@ -6,6 +6,7 @@ import { askToLeave } from './dialog.js';
 import { Draft, TextDraft } from './draft.js';
 import { Filling } from './filling.js';
 import { announce, cardOf, refresh } from './cards.js';
+import { countComments, forgetComments, withComments } from './comments.js';
 import { composing } from './composing.js';
 import { Group } from './group.js';
 import { close, isOpening, open, openCard, openNext } from './item.js';
@@ -56,19 +57,29 @@ function decisionsOf(sent) {
   });
 }
 
-/** Returns the decision on a call for the others of its form too, as the node takes it: only one makes a rule. */
+/** Returns the decision on a call for the others of its form too, as the node takes it: only one makes a rule. Each has the comments on it. */
 function decisionsLike(card, sent, texts) {
   const text = (name) => texts.find((t) => t.name === name)?.text;
-  const [decision, reason] = [text('decision'), text('reason')];
+  const decision = text('decision');
+  const reasonFor = (form) => (denies(decision) ? withComments(card, form, text('reason')) : text('reason'));
   const others = { always: 'once', never: 'deny' }[decision];
   const all = decisionsOf(sent);
   const maker = all.find((d) => d.form === card.dataset.id) ?? all[0];
   const decisions = all.map((one) => {
     const { form, digest } = one;
+    const reason = reasonFor(form);
     if (!others || one !== maker) return { form, digest, decision: others ?? decision, reason };
     return { form, digest, decision, reason, rule: text('rule'), until: text('until') };
   });
   return ['decide_many', { as: card.dataset.as, decisions, key: crypto.randomUUID?.() ?? '' }];
+}
+
+const denies = (decision) => ['deny', 'never'].includes(decision);
+
+/** Returns the texts of a denial with the comments on its call. */
+function textsWith(card, texts) {
+  const reason = withComments(card, card.dataset.id, texts.find((t) => t.name === 'reason')?.text);
+  return [...texts.filter((t) => t.name !== 'reason'), { name: 'reason', text: reason }];
 }
 
 /** Returns a refusal in plain words. */
@@ -151,7 +162,9 @@ export class ParleyAct extends HTMLElement {
     this.settled = results.length - wrong.length;
     const own = this.group && this.settled ? undefined : wrong.find((r) => this.group || r.form === this.card.dataset.id);
     if (wrong.length > 0 && (wrong.length > 1 || !own)) warn(`${wrong.length} of ${results.length} calls were not decided: ${wrong[0].error.message}`);
-    markDecided(results.filter((r) => !r.error).map((r) => r.form));
+    const ended = results.filter((r) => !r.error).map((r) => r.form);
+    if (results.length) this.ended = ended;
+    markDecided(ended);
     if (own) throw new Refused(own.error, 0);
   }
 
@@ -212,6 +225,7 @@ export class ParleyForm extends ParleyAct {
     if (this.card.matches('[data-type=approval]')) {
       this.whole = new Whole(this.card, this.card.dataset.digest || this.card.dataset.id, () => hold(this.card));
       for (const part of this.querySelectorAll('.bar .act')) part.addEventListener('toggle', () => this.toggled(part));
+      for (const name of ['remarked', 'change']) this.card.addEventListener(name, () => this.countComments());
     }
     if (!this.group) this.addEventListener('change', (e) => { if (e.target.name === 'of') this.countSame(); });
     this.addEventListener('keydown', (e) => { if (e.key === 'Escape' && !composing(e)) this.leave(e); });
@@ -269,8 +283,27 @@ export class ParleyForm extends ParleyAct {
       return;
     }
     this.decision = texts.find((t) => t.name === 'decision')?.text;
-    const made = same.length > 1 || this.group ? decisionsLike(this.card, sent, texts) : ['respond_form', { as, id, texts, ...(revision && { revision: Number(revision) }) }];
+    const comments = isDecision ? countComments(this.card) : 0;
+    if (comments && !denies(this.decision) && !this.dropsComments(comments)) return;
+    const made = same.length > 1 || this.group ? decisionsLike(this.card, sent, texts) : ['respond_form', { as, id, texts: comments && denies(this.decision) ? textsWith(this.card, texts) : texts, ...(revision && { revision: Number(revision) }) }];
     this.perform('answer', pressed, async () => [made[0], { ...made[1], ...(made[0] === 'respond_form' && await this.filling.narrow()), ...(leaves && { mandate: this.filling.leave.terms() }) }]);
+  }
+
+  /** Reports whether the person allows although comments were made, which are never sent with that: the first press says so. */
+  dropsComments(many) {
+    const since = performance.now() - (this.toldAt ?? -Infinity);
+    if (since > 700 && since < 8000) return true;
+    if (since >= 8000) {
+      this.toldAt = performance.now();
+      this.fail(`${many === 1 ? 'Your comment is' : `Your ${many} comments are`} not sent when you allow. Press again to allow, or deny.`);
+    }
+    return false;
+  }
+
+  /** Shows at the buttons that deny how many comments go with that. */
+  countComments() {
+    const many = countComments(this.card);
+    for (const n of this.querySelectorAll('[data-comments]')) n.textContent = many ? ` with ${many} ${many === 1 ? 'comment' : 'comments'}` : '';
   }
 
   /** Refuses a press that is not for this item as it is shown, and says why where that is not plain. */
@@ -288,6 +321,7 @@ export class ParleyForm extends ParleyAct {
     if (what === 'asked' && this.querySelector('.asks[data-stays]')) return this.doneAsking();
     if (isClaim(what)) return super.done(what); // what was typed stays
     if (what !== 'forward') this.filling.finish();
+    if (what === 'answer') forgetComments(this.ended ?? [this.card.dataset.id]);
     if (this.group) return this.doneAll();
     const settled = await super.done(what);
     if (!document.getElementById('list')?.dataset.needs) return;
@@ -307,10 +341,9 @@ export class ParleyForm extends ParleyAct {
     await refresh(this.card);
   }
 
-  /** Tells how many of similar calls were decided, and opens what is next. */
+  /** Tells which of similar calls were decided, and opens what is next. */
   async doneAll() {
-    const words = document.createElement('p');
-    words.textContent = `${{ deny: '✕ Denied', never: '✕ Denied', always: '✓ Allowed, with a rule' }[this.decision] ?? '✓ Allowed once'}, ${this.settled} ${this.settled === 1 ? 'call' : 'calls'}`;
+    const words = deed(`${{ deny: '✕ Denied', never: '✕ Denied', always: '✓ Allowed, with a rule' }[this.decision] ?? '✓ Allowed once'}, ${this.settled} ${this.settled === 1 ? 'call' : 'calls'}`, ...this.group.namesOf(this.ended));
     announce(words.textContent);
     toast(words);
     if (openCard()?.id === this.card.id && !isOpening() && !openNext()) await refresh(this.card);

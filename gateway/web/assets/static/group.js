@@ -49,6 +49,11 @@ export class Group {
     this.count();
   }
 
+  /** Returns the names of some of the calls, by their IDs. */
+  namesOf(ids) {
+    return boxes(this.card).filter((b) => ids.includes(b.value.split(' ')[0])).map((b) => b.dataset.name);
+  }
+
   /** Says how many are selected. */
   count() {
     const all = boxes(this.card).filter(isLive);

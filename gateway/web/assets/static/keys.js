@@ -137,7 +137,7 @@ function pressed(event, more) {
   if (at.matches?.(ofWriting)) return;
   if (!event.repeat && goTo(key, event)) return;
   if (takesKeys) decide(card, key, event);
-  if (event.defaultPrevented || event.repeat && !'jk'.includes(key)) return;
+  if (event.defaultPrevented || event.repeat && !['j', 'k', 'arrowdown', 'arrowup'].includes(key)) return;
   if (!card && more.isPicking()) {
     const bulk = event.shiftKey ? '' : { a: 'once', d: 'deny', e: 'dismiss', s: 'snooze-4' }[key];
     if (bulk || key === 'escape') {
@@ -146,6 +146,10 @@ function pressed(event, more) {
       else more.pickNone();
       return;
     }
+  }
+  if (['arrowdown', 'arrowup'].includes(key) && !event.shiftKey && !at.matches?.('input, .entry *, #rows') && more.line(key === 'arrowdown' ? 1 : -1)) {
+    event.preventDefault();
+    return;
   }
   if (/^[1-9]$/.test(key)) choose(Number(key));
   if ('eus'.includes(key) && more.shown() && !more.shown().hasAttribute('data-keys')) return;
@@ -156,7 +160,7 @@ function pressed(event, more) {
 }
 
 /**
- * Starts the keys. More has a function for each: palette, help, back, done, unread, snooze, change, comment, pick; shown, which returns the open
+ * Starts the keys. More has a function for each: palette, help, back, done, unread, snooze, change, line, comment, pick; shown, which returns the open
  * message if the window shows it; and for selected messages pickRow, pickGroup, isPicking, pickNone and pressBulk.
  */
 export function startKeys(more) {

@@ -4,7 +4,7 @@ import { agentsChanged, checkAbsences, leftChanged, outputChanged, outputOf, sta
 import { startArrivals } from './arrivals.js';
 import { startAttaching } from './attach.js';
 import { isPicking, pick, pickGroup, pickNone, pickRow, pressBulk, startBulk } from './bulk.js';
-import { commentHere, startChanges, stepChange } from './changes.js';
+import { commentHere, startChanges, stepChange, stepLine } from './changes.js';
 import { refresh, tellSpans, tellTimes } from './cards.js';
 import { ParleyCommand } from './command.js';
 import { forgetOldDrafts } from './draft.js';
@@ -46,7 +46,7 @@ if (location.hash.length > 1 && list) openKey(location.hash.slice(1));
 else if (openCard()?.matches('[data-waits]') && canShow() && (list?.dataset.needs || document.body.dataset.view === 'item')) focusFirst(openCard(), document.body.dataset.view !== 'item' && callsWait());
 if (openCard()) hold(openCard());
 showPost(openCard());
-startKeys({ palette: showPalette, help: showKeys, back: close, done: () => press('dismiss'), unread: () => read(undefined, true), snooze: () => press('snooze-4'), shown: () => (canShow() ? openCard() : null), change: stepChange, comment: commentHere, pick, pickRow, pickGroup, isPicking, pickNone, pressBulk });
+startKeys({ palette: showPalette, help: showKeys, back: close, done: () => press('dismiss'), unread: () => read(undefined, true), snooze: () => press('snooze-4'), shown: () => (canShow() ? openCard() : null), change: stepChange, line: stepLine, comment: commentHere, pick, pickRow, pickGroup, isPicking, pickNone, pressBulk });
 setInterval(() => { tellSpans(document); checkAbsences(); }, 30_000);
 document.addEventListener('visibilitychange', checkAbsences); // the timer may have stood still
 startNotifying(document.getElementById('notify'));

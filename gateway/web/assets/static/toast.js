@@ -40,17 +40,22 @@ export function toast(content, key = '') {
 }
 
 const longest = 64; // characters of what something was done to
+const ofEach = 40; // of each of several
+const named = 2; // of several
 
-/** Returns what was done, and to what: the middle of that is left out where it is long, since its end may be what counts. */
-export function deed(words, what = '') {
+/** Returns what was done, and to what: the first of several by name. The middle of a name is left out where it is long, since its end may be what counts. */
+export function deed(words, ...whats) {
   const p = document.createElement('p');
   p.className = 'deed-done';
   p.append(words);
-  const letters = [...visible(what)];
-  if (!letters.length) return p;
-  const name = document.createElement('bdi');
-  name.textContent = letters.length > longest ? `${letters.slice(0, longest / 2).join('')} … ${letters.slice(-longest / 2).join('')}` : letters.join('');
-  p.append(': ', name);
+  const all = whats.map((what) => [...visible(what)]).filter((letters) => letters.length);
+  const most = all.length > 1 ? ofEach : longest;
+  for (const [i, letters] of all.slice(0, named).entries()) {
+    const name = document.createElement('bdi');
+    name.textContent = letters.length > most ? `${letters.slice(0, most / 2).join('')} … ${letters.slice(-most / 2).join('')}` : letters.join('');
+    p.append(i ? ', ' : ': ', name);
+  }
+  if (all.length > named) p.append(` and ${all.length - named} more`);
   return p;
 }
 
