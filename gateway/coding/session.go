@@ -50,7 +50,7 @@ type session struct {
 	nudge  chan struct{}               // tells one of them; has room for one
 	seen   uint64                      // the mail that it was changed for
 	reads  chan struct{}               // holds one while a call of read_mail is under way
-	since  time.Time                   // when it came to its process; zero if that is as the log has it
+	since  time.Time                   // when it came to its process
 	lost   map[place]capabilities.Time // when texts were fetched that its transcript has not got
 	kept   map[place]bool              // texts that its transcript has
 	stops  []func()                    // of the watches of its mail
@@ -227,7 +227,7 @@ func (l *Sessions) takeUp(address, agent capabilities.ID, id, program string, p 
 	l.mu.Lock()
 	s, known := l.living[agent]
 	if !known {
-		s = &session{agent: agent, address: address, reads: make(chan struct{}, 1), lost: map[place]capabilities.Time{}, kept: map[place]bool{}, nudge: make(chan struct{}, 1)}
+		s = &session{agent: agent, address: address, reads: make(chan struct{}, 1), lost: map[place]capabilities.Time{}, kept: map[place]bool{}, nudge: make(chan struct{}, 1), since: active}
 		s.wakes = hasWakeFile(l, s) // of before a restart of the node
 		l.living[agent] = s
 	}

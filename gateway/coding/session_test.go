@@ -648,29 +648,39 @@ func TestEachSessionIsTold(t *testing.T) {
 }
 
 // TestTextsOfKilledProcessAreReadAgain has a process be killed that had read mail and made no request with it, and its next one begin
-// without a word of the start: mail that comes after is not read before that.
+// without a word of the start: mail that comes after is not read before that, also where the node starts in between.
 func TestTextsOfKilledProcessAreReadAgain(t *testing.T) {
 	t.Parallel()
-	f := newFolder(t)
-	one, _ := f.enter("a", runtime.Process{PID: f.self.PID, Start: "before"}, api.MomentStart, "startup")
-	f.send("shop-1", "first", events.Normal)
-	if got := f.notice(one, api.MailMoment{Moment: api.MomentStop}); !strings.Contains(got, "(#0)") {
-		t.Fatalf("%q", got)
-	}
-	if got := f.read(one); len(got) != 1 {
-		t.Fatalf("%+v", got)
-	}
-	if again, _ := f.enter("a", f.self, api.MomentPrompt, ""); again != one { // the hook of the start was killed
-		t.Fatal("the session is another")
-	}
-	f.send("shop-1", "second", events.Normal)
-	f.carry(one, api.MailMoment{Moment: api.MomentProof}, api.Proof{Read: true}) // before the call of read_mail
-	if got := f.read(one); len(got) != 2 || got[0].Text != "first" || got[1].Text != "second" {
-		t.Errorf("%+v", got)
-	}
-	f.carry(one, api.MailMoment{Moment: api.MomentProof}, api.Proof{Read: true}) // which may be written behind
-	if got := f.read(one); len(got) != 0 {
-		t.Errorf("they are read twice: %+v", got)
+	for name, restarts := range map[string]bool{"the node goes on": false, "the node starts": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFolder(t)
+			one, _ := f.enter("a", runtime.Process{PID: f.self.PID, Start: "before"}, api.MomentStart, "startup")
+			f.send("shop-1", "first", events.Normal)
+			if got := f.notice(one, api.MailMoment{Moment: api.MomentStop}); !strings.Contains(got, "(#0)") {
+				t.Fatalf("%q", got)
+			}
+			if got := f.read(one); len(got) != 1 {
+				t.Fatalf("%+v", got)
+			}
+			if again, _ := f.enter("a", f.self, api.MomentPrompt, ""); again != one { // the hook of the start was killed
+				t.Fatal("the session is another")
+			}
+			if restarts {
+				f.all.close()
+				f.all = New(f.node, slog.New(slog.DiscardHandler), filepath.Join(t.TempDir(), "wake"))
+				f.enter("a", f.self, api.MomentCalls, "")
+			}
+			f.send("shop-1", "second", events.Normal)
+			f.carry(one, api.MailMoment{Moment: api.MomentProof}, api.Proof{Read: true}) // before the call of read_mail
+			if got := f.read(one); len(got) != 2 || got[0].Text != "first" || got[1].Text != "second" {
+				t.Errorf("%+v", got)
+			}
+			f.carry(one, api.MailMoment{Moment: api.MomentProof}, api.Proof{Read: true}) // which may be written behind
+			if got := f.read(one); len(got) != 0 {
+				t.Errorf("they are read twice: %+v", got)
+			}
+		})
 	}
 }
 
