@@ -44,6 +44,9 @@ type Agent struct {
 	// left reports whether PreToolUse leaves a call made in a folder to the agent's own rules. Nil leaves none.
 	left func(call toolCall, folder string, env func(string) (string, bool)) bool
 
+	// unasked says why the agent might make a call that PreToolUse leaves without its own prompt; "" where nothing says so. Nil never does.
+	unasked func(call toolCall, folder string, env func(string) (string, bool)) string
+
 	// servers returns the files that may define MCP servers for an agent that works in a folder. Nil is for one that PreToolUse
 	// cannot have make a call unasked.
 	servers func(folder string, env func(string) (string, bool)) []serverFile
@@ -84,7 +87,7 @@ func ClaudeCode() Agent {
 	return Agent{
 		Name: "claude-code", Title: "Claude Code",
 		folder: "CLAUDE_PROJECT_DIR", pid: "CLAUDE_PID", own: []string{askTool}, answer: claudeResponse, edits: true,
-		Aways: []Away{Ask, Deny, Mode, Defer}, alone: isPrinting, left: leftByClaudeCode, servers: claudeServers,
+		Aways: []Away{Ask, Deny, Mode, Defer}, alone: isPrinting, left: leftByClaudeCode, unasked: unaskedByClaudeCode, servers: claudeServers,
 		session: "CLAUDE_CODE_SESSION_ID", single: true, wakes: isInTerminal, reads: claudeStep,
 		moments: map[string]string{
 			SessionStart: api.MomentStart, UserPromptSubmit: api.MomentPrompt, PostToolBatch: api.MomentCalls, Stop: api.MomentStop,
