@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"parley/gateway/api"
@@ -118,6 +120,15 @@ func Codex() Agent {
 			SessionEnd: api.MomentEnd,
 		},
 	}
+}
+
+// Process returns the ID of the agent's process as it names it to what it starts, 0 for none, and how the name of its program begins.
+func (a Agent) Process(env func(string) (string, bool)) (pid int, program string) {
+	if set, ok := env(a.pid); ok && a.pid != "" {
+		pid, _ = strconv.Atoi(set) // 0 names none
+	}
+	program, _, _ = strings.Cut(a.Name, "-")
+	return pid, program
 }
 
 // leaves reports whether PreToolUse leaves a call to the agent's own rules.
