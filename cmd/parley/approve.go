@@ -108,7 +108,7 @@ host's, and the one after which too few are left.`,
 			}
 			return printDecided(env, decided{Allowed: asked.Allowed, Rule: asked.Rule, Mandate: asked.Mandate, Reason: why})
 		}
-		env.noteVotes(votes, capabilities.NameHost, steps)
+		env.noteVotes(c.Context(), votes, capabilities.NameHost, steps)
 		if noWait {
 			asked.Outcome = nil
 			return env.print(asked.Asked, asked.Form.String)

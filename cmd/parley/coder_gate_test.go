@@ -196,6 +196,67 @@ func TestClaudeCodeAsksAboutWhatRunsUnseen(t *testing.T) {
 	}
 }
 
+// TestClaudeCodeAsksWhatItWouldRunUnasked has Claude Code, in a terminal in the mode default, make calls that it makes without its own
+// prompt. A command that only reads stays unasked.
+func TestClaudeCodeAsksWhatItWouldRunUnasked(t *testing.T) {
+	t.Parallel()
+	const prompt = "Do it"
+	write := func(path ...string) modeltest.Call {
+		return modeltest.Call{Tool: "Write", Input: map[string]any{"file_path": filepath.Join(path...), "content": "unasked"}}
+	}
+	skill := func(t *testing.T, c *coderTest) []modeltest.Call {
+		c.writeText(t, filepath.Join(c.project, ".claude", "skills", "neat", "SKILL.md"), "---\nname: neat\ndescription: makes things neat\nallowed-tools: Bash\n---\nBe neat.\n")
+		return []modeltest.Call{{Tool: "Skill", Input: map[string]any{"skill": "neat"}}, bash("git status"), bash("touch unasked")}
+	}
+	for _, test := range []struct {
+		agent, name string
+		calls       func(t *testing.T, c *coderTest) []modeltest.Call // all but the last are not denied
+		asked       []string
+	}{
+		{newestClaude, "a skill's rules", skill, []string{"neat", "git status", "touch unasked"}},
+		{olderClaude, "a skill's rules", skill, []string{"neat", "git status", "touch unasked"}},
+		{newestClaude, "a sandbox", func(t *testing.T, c *coderTest) []modeltest.Call {
+			c.write(t, filepath.Join(c.project, ".claude", "settings.json"), map[string]any{"sandbox": map[string]any{"enabled": true, "enableWeakerNestedSandbox": true}})
+			return []modeltest.Call{bash("touch unasked")}
+		}, []string{"touch unasked"}},
+		{newestClaude, "its memory", func(_ *testing.T, c *coderTest) []modeltest.Call {
+			return []modeltest.Call{bash("git status"), write(c.home, ".claude", "projects", regexp.MustCompile("[^a-zA-Z0-9]").ReplaceAllString(c.project, "-"), "memory", "MEMORY.md")}
+		}, []string{"MEMORY.md"}},
+		{newestClaude, "what starts a preview", func(_ *testing.T, c *coderTest) []modeltest.Call {
+			return []modeltest.Call{write(c.project, ".claude", "launch.json")}
+		}, []string{"launch.json"}},
+	} {
+		t.Run(test.agent+"/"+test.name, func(t *testing.T) {
+			t.Parallel()
+			var calls []modeltest.Call
+			next := 0
+			c := newClaudeOf(t, test.agent, modeltest.Script{Prompt: prompt, React: func(modeltest.Seen) modeltest.Turn {
+				if next++; next > len(calls) {
+					return modeltest.Turn{Text: "I am ready"}
+				}
+				return modeltest.Turn{Calls: calls[next-1 : next]}
+			}})
+			calls = test.calls(t, c)
+			state := c.setUp(t, "claude-code")
+			attend(t, state)
+			terminal := inTerminal(t, c.command(t.Context(), prompt, "--permission-mode", "default"))
+			for i, text := range test.asked {
+				if number := awaitCall(t, state, text); i < len(test.asked)-1 {
+					decide(t, state, "allow", number)
+				} else {
+					terminal.expect(t, "Do you want to") // its own prompt beside
+					decide(t, state, "deny", number, "--message", "nobody has looked at it")
+				}
+			}
+			terminal.expect(t, "I am ready")
+			results := c.model.Results(prompt)
+			if last := results[len(results)-1]; len(results) != len(calls) || !strings.Contains(last.Text, "denied in Parley: nobody has looked at it") {
+				t.Errorf("the model has read %q", results)
+			}
+		})
+	}
+}
+
 // TestDoctorNamesHooksThatAllow has a hook of others allow each call. In the mode default, where Parley's own hook leaves a
 // call to Claude Code's prompt, it runs unasked, which the doctor and setup say of the settings of each and of a plugin. In
 // another mode Parley asks all the same.

@@ -151,7 +151,7 @@ func spawnNode(env *environment, log *os.File, s serveOptions) (*exec.Cmd, error
 	}
 	node := exec.Command(self, append([]string{"serve", "--state", string(env.options.state)}, s.args()...)...)
 	node.Stdout, node.Stderr = log, log
-	node.Env = append(os.Environ(), variablePrefix+"JSON=", variablePrefix+"OUTPUT=")
+	node.Env = append(proc.WithoutCoder(os.Environ()), variablePrefix+"JSON=", variablePrefix+"OUTPUT=")
 	proc.Detach(node)
 	if err := node.Start(); err != nil {
 		return nil, fmt.Errorf("start the node: %w", err)

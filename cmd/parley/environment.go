@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -31,6 +32,7 @@ type environment struct {
 	stdout, stderr io.Writer
 	lookup         func(string) (string, bool) // returns an environment variable
 	options        options
+	check          func(net.Conn) error // of each connection to the node's socket; nil for none
 }
 
 // client returns a client of the node that makes a call once. Its requests name the agent that they act for.
@@ -48,7 +50,7 @@ func (env *environment) waiter(known bool) *client.Client {
 }
 
 func (env *environment) clientOf(o client.Options) *client.Client {
-	o.Socket = env.options.state.socket()
+	o.Socket, o.Check = env.options.state.socket(), env.check
 	c, err := client.New(o)
 	if err != nil {
 		panic(err) // the options are those of a socket

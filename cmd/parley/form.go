@@ -120,16 +120,36 @@ as one host. The last answer is printed. One decline ends the form, or with --no
 		if err != nil {
 			return err
 		}
-		env.noteVotes(votes, args[0], steps)
+		env.noteVotes(c.Context(), votes, args[0], steps)
 		return awaitAsked(c.Context(), env, asked, args[0], options, answerLines)
 	}
 	return c
 }
 
-// noteVotes says that more votes are needed than there can be: the host is one person, with one vote, and nobody else is asked.
-func (env *environment) noteVotes(v voteOptions, to string, steps []parley.Escalation) {
-	if v.need > 1 && capabilities.Special(to) == capabilities.NameHost && len(steps) == 0 && !env.options.json {
+// noteVotes says that more votes are needed than there are persons to give them: the host is one, with one vote, and so are agents of one
+// node, as members of a group, which a person stands for.
+func (env *environment) noteVotes(ctx context.Context, v voteOptions, to string, steps []parley.Escalation) {
+	if v.need <= 1 || len(steps) > 0 || env.options.json {
+		return
+	}
+	if capabilities.Special(to) == capabilities.NameHost {
 		fmt.Fprintf(env.stderr, "parley: note: %d votes are needed, and the host alone is asked, who has one: it has to forward it to others, or --escalate names them\n", v.need)
+		return
+	}
+	if env.options.as != "" { // by another's names, of whom nothing can be listed
+		return
+	}
+	group, err := api.ListStandIns.Do(ctx, env, api.StandInsRequest{Acting: api.Acting{As: to}})
+	if err != nil || len(group.Members) == 0 { // it is asked all the same
+		return
+	}
+	persons := map[string]bool{}
+	for _, m := range group.Members {
+		persons[m.ID.Node.String()] = true
+	}
+	if len(persons) < int(v.need) {
+		fmt.Fprintf(env.stderr, "parley: note: %d votes are needed, and the members of %s have %d: the agents of one person have one vote. Add others to it, or --escalate names them\n",
+			v.need, terminal.Visible(to), len(persons))
 	}
 }
 

@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley"
 	"parley/cmd/parley/hook"
+	"parley/cmd/parley/proc"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
 	"parley/gateway/client"
@@ -99,6 +101,7 @@ On PreToolUse a call without effect, and one that the agent's own settings allow
 		}
 		ctx, cancel := context.WithCancel(c.Context())
 		defer cancel()
+		env.checkNode(agent)
 		if out, ok := env.stdout.(*os.File); ok {
 			var stop context.CancelFunc
 			ctx, stop = hook.WhileRead(ctx, out)
@@ -140,7 +143,34 @@ func dies() error {
 
 // dial connects to the node's socket.
 func (env *environment) dial(ctx context.Context) (net.Conn, error) {
-	return client.Dial(ctx, env.options.state.socket())
+	conn, err := client.Dial(ctx, env.options.state.socket())
+	if err == nil && env.check != nil {
+		if err = env.check(conn); err != nil {
+			_ = conn.Close() // nothing was sent
+			return nil, err
+		}
+	}
+	return conn, err
+}
+
+// checkNode has all connections to the node looked at: what answers has to be the node, and nothing that the coding agent has started. A
+// call that was allowed could otherwise put a program in the node's place, which allows all others.
+func (env *environment) checkNode(agent hook.Agent) {
+	named, name := agent.Process(env.lookup)
+	env.check = func(conn net.Conn) error {
+		pid := proc.Listener(conn)
+		if pid == 0 {
+			return nil
+		}
+		if err := env.options.state.checkHolder(pid); err != nil {
+			return err
+		}
+		if proc.IsStartedBelowCoder(pid, named, name) {
+			return parley.Refuse(parley.Timeout, "process %d answers on the node's socket, and a coding agent has started it", pid).
+				WithHint("if it is the node: start it in a terminal of your own, with parley restart")
+		}
+		return nil
+	}
 }
 
 // isHook reports whether a coding agent runs the command.

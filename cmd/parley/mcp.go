@@ -37,6 +37,11 @@ Over HTTP a node offers the same at /mcp, for who shows the agent's token.`,
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		user := &toolUser{env: env, register: func(ctx context.Context) (string, error) { return register(ctx, c, env, coder) }}
 		defer user.close()
+		for _, agent := range hook.Agents() {
+			if agent.Name == coder {
+				env.checkNode(agent)
+			}
+		}
 		log := slog.New(slog.NewTextHandler(env.stderr, nil))
 		// An unknown agent fails here, where its user looks, and not at the first call of a model. But a coding agent starts its
 		// servers once: one that ends because the node restarts at that moment would be missing for the whole session.

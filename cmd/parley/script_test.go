@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"parley": main, "onterminal": onTerminal, clusterServer: serveCluster, noisyGuest: makeNoise, acpAgent: playACPAgent, elicitor: serveElicitor, poster: post})
+	testscript.Main(m, map[string]func(){"parley": main, "onterminal": onTerminal, clusterServer: serveCluster, noisyGuest: makeNoise, acpAgent: playACPAgent, elicitor: serveElicitor, forger: forge, poster: post})
 }
 
 // TestScripts runs the scripts in testdata/script: commands and their output.

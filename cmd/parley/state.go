@@ -104,6 +104,19 @@ func (s stateFolder) unanswered(ctx context.Context, unchanged error) error {
 		pid, s.socket()).WithHint("if it stays so: parley stop ends it, parley start starts it again, and nothing is lost")
 }
 
+// checkHolder refuses a process that answers on the socket while another has the folder.
+func (s stateFolder) checkHolder(pid int) error {
+	has, held, err := s.nodeProcess()
+	if err != nil || !held || has == pid {
+		return err
+	}
+	if info, err := os.Stat(s.lockPath()); err == nil && proc.Locks(pid, info) { // the number in the lock is that of another container
+		return nil
+	}
+	return parley.Refuse(parley.Timeout, "process %d answers on the node's socket, and the node is process %d", pid, has).
+		WithHint("parley stop ends the node, parley start starts it again with a socket of its own; find out what has replaced it")
+}
+
 // holder reports whether a process runs on the folder, and returns its number.
 func (s stateFolder) holder() (pid int, locked bool, err error) {
 	file, err := regular.Open(s.lockPath(), os.O_RDONLY)

@@ -31,7 +31,7 @@ func (c *Client) backup(ctx context.Context, query string, w io.Writer) error {
 	}
 	// This response alone is streamed, so it is read with net/http's client.
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return Dial(ctx, c.options.Socket)
+		return c.options.dial(ctx)
 	}}
 	defer transport.CloseIdleConnections()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://parley"+api.CallPath+backupName+query, nil)

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -17,9 +18,12 @@ const MaxBody = api.MaxBody
 // Options select the node, by Socket or by URL and Token, and the agent to act for.
 type Options struct {
 	Socket string // path of the node's Unix socket: parley.sock in its state folder
-	URL    string // address of the node, such as http://127.0.0.1:7420
-	Token  string // as printed by parley token create
-	As     string // name under which the node's host holds the agent to act for; "" is the token's agent, or the host
+	// Check looks at each new connection to the socket before anything is sent. Its error is that of the calls. Nil takes all.
+	Check func(net.Conn) error
+
+	URL   string // address of the node, such as http://127.0.0.1:7420
+	Token string // as printed by parley token create
+	As    string // name under which the node's host holds the agent to act for; "" is the token's agent, or the host
 
 	// HTTP has each call be an HTTP request of its own, where all share one connection otherwise.
 	HTTP bool
@@ -63,7 +67,7 @@ func New(o Options) (*Client, error) {
 	case (o.Socket == "") == (o.URL == ""):
 		return nil, parley.Refuse(parley.InvalidArgument, "a client needs the path of a socket or a URL, and not both")
 	case o.Socket != "":
-		c.transport = overSocket(o.Socket)
+		c.transport = overSocket(o)
 	default:
 		w, err := newWeb(o)
 		if err != nil {

@@ -34,7 +34,7 @@ type connection struct {
 
 // connections are the idle connections, the last used on top.
 type connections struct {
-	path string
+	dial func(ctx context.Context) (net.Conn, error)
 	mu   sync.Mutex
 	idle []*connection
 }
@@ -54,7 +54,7 @@ func (c *connections) take(ctx context.Context, fresh bool) (*connection, bool, 
 		}
 		c.mu.Unlock()
 	}
-	conn, err := Dial(ctx, c.path)
+	conn, err := c.dial(ctx)
 	if err != nil {
 		return nil, false, err
 	}

@@ -174,9 +174,9 @@ func overWeb(w *web) *muxed {
 }
 
 // overSocket returns the way to a node by its socket.
-func overSocket(path string) *muxed {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return Dial(ctx, path) }
-	return &muxed{transport: &connections{path: path}, connector: &connector{
+func overSocket(o Options) *muxed {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return o.dial(ctx) }
+	return &muxed{transport: &connections{dial: o.dial}, connector: &connector{
 		url: "http://parley" + api.WebSocketPath, client: &http.Client{Transport: &http.Transport{DialContext: dial}}, signs: maxSigned,
 	}}
 }

@@ -13,6 +13,18 @@ import (
 // maxSocketPath is the length of a Unix socket's address that every system accepts. Linux has room for 107.
 const maxSocketPath = 100
 
+// dial opens a connection to the node's socket that Check has seen.
+func (o Options) dial(ctx context.Context) (net.Conn, error) {
+	conn, err := Dial(ctx, o.Socket)
+	if err == nil && o.Check != nil {
+		if err = o.Check(conn); err != nil {
+			_ = conn.Close() // nothing was sent
+			return nil, err
+		}
+	}
+	return conn, err
+}
+
 // Dial opens a connection to the Unix socket at a path of any length.
 func Dial(ctx context.Context, path string) (net.Conn, error) {
 	address, done, err := SocketAddress(path)

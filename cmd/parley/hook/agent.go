@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"parley/gateway/api"
@@ -43,6 +45,9 @@ type Agent struct {
 
 	// left reports whether PreToolUse leaves a call made in a folder to the agent's own rules. Nil leaves none.
 	left func(call toolCall, folder string, env func(string) (string, bool)) bool
+
+	// unasked says why the agent might make a call that PreToolUse leaves without its own prompt; "" where nothing says so. Nil never does.
+	unasked func(call toolCall, folder string, env func(string) (string, bool)) string
 
 	// servers returns the files that may define MCP servers for an agent that works in a folder. Nil is for one that PreToolUse
 	// cannot have make a call unasked.
@@ -84,7 +89,7 @@ func ClaudeCode() Agent {
 	return Agent{
 		Name: "claude-code", Title: "Claude Code",
 		folder: "CLAUDE_PROJECT_DIR", pid: "CLAUDE_PID", own: []string{askTool}, answer: claudeResponse, edits: true,
-		Aways: []Away{Ask, Deny, Mode, Defer}, alone: isPrinting, left: leftByClaudeCode, servers: claudeServers,
+		Aways: []Away{Ask, Deny, Mode, Defer}, alone: isPrinting, left: leftByClaudeCode, unasked: unaskedByClaudeCode, servers: claudeServers,
 		session: "CLAUDE_CODE_SESSION_ID", single: true, wakes: isInTerminal, reads: claudeStep,
 		moments: map[string]string{
 			SessionStart: api.MomentStart, UserPromptSubmit: api.MomentPrompt, PostToolBatch: api.MomentCalls, Stop: api.MomentStop,
@@ -115,6 +120,15 @@ func Codex() Agent {
 			SessionEnd: api.MomentEnd,
 		},
 	}
+}
+
+// Process returns the ID of the agent's process as it names it to what it starts, 0 for none, and how the name of its program begins.
+func (a Agent) Process(env func(string) (string, bool)) (pid int, program string) {
+	if set, ok := env(a.pid); ok && a.pid != "" {
+		pid, _ = strconv.Atoi(set) // 0 names none
+	}
+	program, _, _ = strings.Cut(a.Name, "-")
+	return pid, program
 }
 
 // leaves reports whether PreToolUse leaves a call to the agent's own rules.

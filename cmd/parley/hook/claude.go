@@ -45,9 +45,18 @@ func ClaudeConfig(env func(string) (string, bool)) string {
 	return ""
 }
 
-// allowedBySettings returns the permission rules that allow calls, from all settings for a folder. A file that cannot be
-// read allows nothing.
-func allowedBySettings(folder string, env func(string) (string, bool)) (rules []string) {
+// claudeSettings is what is read of a file of settings.
+type claudeSettings struct {
+	Permissions struct {
+		Allow []string `json:"allow"`
+	} `json:"permissions"`
+	Sandbox struct {
+		Enabled bool `json:"enabled"`
+	} `json:"sandbox"`
+}
+
+// settingsFor returns all settings for a folder. A file that cannot be read says nothing.
+func settingsFor(folder string, env func(string) (string, bool)) (all []claudeSettings) {
 	files := []string{
 		"/etc/claude-code/managed-settings.json",
 		filepath.Join(folder, ".claude", "settings.json"), filepath.Join(folder, ".claude", "settings.local.json"),
@@ -60,14 +69,18 @@ func allowedBySettings(folder string, env func(string) (string, bool)) (rules []
 		if err != nil {
 			continue
 		}
-		var settings struct {
-			Permissions struct {
-				Allow []string `json:"allow"`
-			} `json:"permissions"`
+		var s claudeSettings
+		if json.Unmarshal(text, &s) == nil {
+			all = append(all, s)
 		}
-		if json.Unmarshal(text, &settings) == nil {
-			rules = append(rules, settings.Permissions.Allow...)
-		}
+	}
+	return all
+}
+
+// allowedBySettings returns the permission rules that allow calls, from all settings for a folder.
+func allowedBySettings(folder string, env func(string) (string, bool)) (rules []string) {
+	for _, s := range settingsFor(folder, env) {
+		rules = append(rules, s.Permissions.Allow...)
 	}
 	return rules
 }

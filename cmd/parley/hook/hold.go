@@ -206,6 +206,8 @@ func (o Options) unreached(ctx context.Context) error {
 			return err
 		}
 		return parley.Refuse(parley.NotRunning, "no node runs on this state folder")
+	case parley.CodeOf(err) == parley.Timeout: // what answers is not the node
+		return err
 	}
 	return parley.Refuse(parley.Timeout, "the node does not answer").WithHint("parley status and parley doctor say why")
 }

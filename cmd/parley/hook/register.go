@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"parley"
@@ -79,9 +78,7 @@ func (a Agent) registration(call toolCall, o Options) api.Register {
 	wanted := api.Register{
 		Acting: api.Acting{As: o.As}, Program: a.Name, Title: a.Title, Folder: a.workFolder(call, o.Env), Session: call.session, Single: a.single,
 	}
-	if set, ok := o.Env(a.pid); ok && a.pid != "" {
-		wanted.Process, _ = strconv.Atoi(set) // 0 names none
-	}
+	wanted.Process, _ = a.Process(o.Env)
 	return wanted
 }
 

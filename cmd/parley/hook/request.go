@@ -141,6 +141,14 @@ func (a Agent) ask(ctx context.Context, call toolCall, o Options) Decision {
 		}
 		leaves = false
 	}
+	if leaves && call.event == PreToolUse && a.unasked != nil {
+		if why := a.unasked(call, a.workFolder(call, o.Env), o.Env); why != "" {
+			if o.WhenAway != Deny && o.WhenAway != Mode { // its own prompt, at which it asks, and Parley asks beside it
+				return undecided("%s", why)
+			}
+			leaves = false
+		}
+	}
 	if leaves && call.event == PreToolUse || !leaves && call.event == PermissionRequest && o.SkipAsked {
 		return left
 	}

@@ -1,0 +1,116 @@
+package hook
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// unaskedByClaudeCode says why Claude Code might make a call without its prompt, in a terminal in the mode default, so that
+// PermissionRequest would not be called for it; "" where nothing says so. Versions 2.1.290 and 2.1.332 do so for three reasons beside the
+// settings' rules: a sandbox, in which commands run unasked; a skill or a command that has brought rules of its own, for the rest of the
+// turn; and some files. Each can come with a repository.
+func unaskedByClaudeCode(call toolCall, folder string, env func(string) (string, bool)) string {
+	switch {
+	case entry(env) != "cli" || call.mode != "default" || !isShown(call.tool) || call.tool == planTool:
+		return ""
+	case slices.ContainsFunc(allowedBySettings(folder, env), func(entry string) bool { return allowsCall(entry, call) }):
+		return ""
+	case slices.ContainsFunc(settingsFor(folder, env), func(s claudeSettings) bool { return s.Sandbox.Enabled }):
+		return "the settings have Claude Code run commands in a sandbox without a question"
+	case writesFile(call.tool) && !isPlainFile(call, folder):
+		return "Claude Code writes some files outside of the folder, and some in .claude, without a question"
+	case hasOwnRules(call):
+		return "a skill or a command has brought rules that let calls run without a question"
+	}
+	return ""
+}
+
+func writesFile(tool string) bool { return tool == "Write" || tool == "Edit" || tool == "NotebookEdit" }
+
+// isPlainFile reports whether a call writes a file in the folder that the agent works in, outside of .claude: Claude Code asks about those.
+// Its own notes between sessions are Markdown elsewhere, and what starts a preview is a file in .claude.
+func isPlainFile(call toolCall, folder string) bool {
+	path, ok := textMember(call.input, "file_path")
+	if !ok {
+		path, ok = textMember(call.input, "notebook_path")
+	}
+	if !ok || !filepath.IsAbs(path) {
+		return false
+	}
+	real, err := resolve(path)
+	if err != nil {
+		return false
+	}
+	root, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		return false
+	}
+	within, err := filepath.Rel(root, real)
+	return err == nil && filepath.IsLocal(within) && !slices.ContainsFunc(strings.Split(filepath.ToSlash(within), "/"), func(part string) bool {
+		return strings.EqualFold(part, ".claude")
+	})
+}
+
+// resolve returns a path without links. The file, and folders above it, may not be there yet.
+func resolve(path string) (string, error) {
+	rest := ""
+	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
+		real, err := filepath.EvalSymlinks(at)
+		if err == nil {
+			return filepath.Join(real, rest), nil
+		}
+		if _, there := os.Lstat(at); there == nil || at == filepath.Dir(at) { // a link that leads nowhere
+			return "", err
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
+}
+
+const (
+	writtenWithin = 500 * time.Millisecond // a transcript is written behind
+	writtenLook   = 25 * time.Millisecond  // between two looks
+)
+
+// hasOwnRules reports whether a skill or a command of the conversation has brought rules that allow calls. It also does where the
+// conversation does not have the call yet, so that what comes before may not be there either.
+func hasOwnRules(call toolCall) bool {
+	for until := time.Now().Add(writtenWithin); ; time.Sleep(writtenLook) {
+		text := call.conversation()
+		own := text
+		if call.part != "" { // it has a transcript of its own
+			own, _ = readTail(filepath.Join(strings.TrimSuffix(call.transcript, ".jsonl"), "subagents", "agent-"+call.part+".jsonl"), maxTranscript)
+		}
+		if bringsRules(text) || bringsRules(own) {
+			return true
+		}
+		if call.id != "" && bytes.Contains(own, []byte(`"`+call.id+`"`)) {
+			return false
+		}
+		if time.Now().After(until) {
+			return true
+		}
+	}
+}
+
+func bringsRules(conversation []byte) bool {
+	for line := range bytes.Lines(conversation) {
+		if !bytes.Contains(line, []byte("command_permissions")) {
+			continue
+		}
+		var entry struct {
+			Attachment struct {
+				Type  string            `json:"type"`
+				Rules []json.RawMessage `json:"allowedTools"`
+			} `json:"attachment"`
+		}
+		if json.Unmarshal(line, &entry) != nil || entry.Attachment.Type == "command_permissions" && len(entry.Attachment.Rules) > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,90 @@
+package hook
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestFilesThatAreAskedAbout has files of a folder told from those that Claude Code may write without a question.
+func TestFilesThatAreAskedAbout(t *testing.T) {
+	folder, other := t.TempDir(), t.TempDir()
+	for _, err := range []error{
+		os.Mkdir(filepath.Join(folder, "src"), 0o700), os.Symlink(other, filepath.Join(folder, "out")),
+		os.Symlink(filepath.Join(other, "not-there"), filepath.Join(folder, "nowhere.txt")), os.Symlink(folder, filepath.Join(other, "in")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, plain := range map[string]bool{
+		filepath.Join(folder, "a.txt"):                    true,
+		filepath.Join(folder, "src", "new", "deep", "a"):  true,
+		filepath.Join(other, "in", "src", "a.txt"):        true,
+		filepath.Join(folder, "..claude", "a.txt"):        true,
+		filepath.Join(folder, ".claude", "launch.json"):   false,
+		filepath.Join(folder, "src", ".CLAUDE", "a.json"): false,
+		folder + "/src/../.claude/launch.json":            false,
+		filepath.Join(folder, "out", "a.md"):              false,
+		filepath.Join(folder, "nowhere.txt"):              false,
+		filepath.Join(other, "a.txt"):                     false,
+		folder + "-beside/a.txt":                          false,
+		"a.txt":                                           false,
+	} {
+		for _, member := range []string{"file_path", "notebook_path"} {
+			input, err := json.Marshal(map[string]string{member: path})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := isPlainFile(toolCall{tool: "Write", input: input}, folder); got != plain {
+				t.Errorf("%s of %s: %t", member, path, got)
+			}
+		}
+	}
+}
+
+// TestRulesOfSkillsAreSeen has the conversation say whether a skill or a command has brought rules.
+func TestRulesOfSkillsAreSeen(t *testing.T) {
+	const call = `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"toolu_1","name":"Bash"}]}}` + "\n"
+	rules := func(rules string) string {
+		return `{"type":"attachment","attachment":{"type":"command_permissions","allowedTools":` + rules + `}}` + "\n"
+	}
+	folder := t.TempDir()
+	write := func(path, text string) {
+		t.Helper()
+		path = filepath.Join(folder, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, test := range map[string]struct {
+		main, own string
+		part      string
+		want      bool
+	}{
+		"none":                      {main: call},
+		"empty":                     {main: rules("[]") + call},
+		"some":                      {main: rules(`["Bash"]`) + call, want: true},
+		"unreadable":                {main: `{"attachment":{"type":"command_permissions","allowedTools":"Bash"}}` + "\n" + call, want: true},
+		"a person's words":          {main: `{"type":"user","message":{"content":"what is command_permissions?"}}` + "\n" + call},
+		"the call is not there yet": {main: `{"type":"user"}` + "\n", want: true},
+		"no conversation":           {want: true},
+		"a subagent's":              {main: "{}\n", own: call, part: "a1"},
+		"a subagent's skill":        {main: "{}\n", own: rules(`["Bash"]`) + call, part: "a1", want: true},
+		"a subagent's, elsewhere":   {main: call, part: "a2", want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			write(name+".jsonl", test.main)
+			if test.own != "" {
+				write(filepath.Join(name, "subagents", "agent-"+test.part+".jsonl"), test.own)
+			}
+			if got := hasOwnRules(toolCall{id: "toolu_1", part: test.part, transcript: filepath.Join(folder, name+".jsonl")}); got != test.want {
+				t.Errorf("%t", got)
+			}
+		})
+	}
+}
