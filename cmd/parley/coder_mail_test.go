@@ -157,7 +157,7 @@ func TestMailWakesClaudeCode(t *testing.T) {
 				}
 			}
 			slices.Sort(took)
-			t.Logf("from idle to the request: median %s, most %s, of %d", took[len(took)/2], took[len(took)-1], len(took))
+			t.Logf("from idle to the request: median %s, 99th percentile %s, most %s, of %d", took[len(took)/2], took[len(took)*99/100], took[len(took)-1], len(took))
 			if t.Failed() {
 				logConversation(t, c.lastOf(prompt))
 			}
