@@ -152,7 +152,7 @@ func (rs Rules) Reviewer(ctx context.Context) (*events.ReviewerSet, error) {
 
 // Make adds a standing rule for an agent that this one is the host of, from an approval that was decided: the rule of its offer with
 // an ID, "" for that of the very call. It ends at a time, 0 for never. The rule has no ID if there was one that says the same.
-func (rs Rules) Make(ctx context.Context, agent *Agent, form capabilities.ID, offer string, allow bool, until capabilities.Time) (view.TriedRule, error) {
+func (rs Rules) Make(ctx context.Context, agent *Agent, form capabilities.ID, offer string, allow bool, until capabilities.Time, isRisky func(*parley.Permission) bool) (view.TriedRule, error) {
 	made := view.TriedRule{Allow: allow}
 	m, err := agent.Message(ctx, capabilities.FormID(form))
 	switch {
@@ -164,6 +164,8 @@ func (rs Rules) Make(ctx context.Context, agent *Agent, form capabilities.ID, of
 		return made, parley.Refuse(parley.InvalidArgument, "the approval is still to be decided").WithHint("decide it with always or never")
 	case !mailbox.MayMakeRule(m.Fields):
 		return made, parley.Refuse(parley.NotPermitted, "no rule is made of a call that several decide, or of another node")
+	case allow && isRisky(m.Permission):
+		return made, parley.Refuse(parley.InvalidAnswer, "a call of high risk can only be allowed once: no rule is made of it")
 	}
 	covers, err := mailbox.Offered(m.Permission, offer)
 	if err != nil {

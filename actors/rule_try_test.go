@@ -235,3 +235,29 @@ func BenchmarkTryRules(b *testing.B) {
 		}
 	}
 }
+
+// TestNoRuleIsMadeOfACallOfHighRisk makes rules of calls that a guest decided, of which the host has no message: what the call is
+// stands with who asked. One that allows a call of high risk is refused, one that denies it is not.
+func TestNoRuleIsMadeOfACallOfHighRisk(t *testing.T) {
+	t.Parallel()
+	n := openNode(t, t.TempDir())
+	fae, bob := guest(t, n, "fae"), guest(t, n, "bob")
+	send(t, n.Host(), "fae", "ask @bob")
+	p, err := fae.Approve(t.Context(), mailbox.RequestApproval{To: "@mail/0/bob", Permission: parley.Permission{Tool: "Bash", Folder: "/srv/shop", Input: `{"command":"make danger"}`}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bob.Answer(t.Context(), capabilities.FormID(p.Form), parley.Answer{Values: map[string]capabilities.Value{"decision": capabilities.String(mailbox.Once)}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Host().Message(t.Context(), capabilities.FormID(p.Form)); err == nil {
+		t.Fatal("the host has the call")
+	}
+	isRisky := func(p *parley.Permission) bool { return strings.Contains(p.Input, "danger") }
+	if _, err := n.Host().Rules().Make(t.Context(), fae, p.Form, "", true, 0, isRisky); parley.CodeOf(err) != parley.InvalidAnswer {
+		t.Errorf("a rule that allows it: %v", err)
+	}
+	if made, err := n.Host().Rules().Make(t.Context(), fae, p.Form, "", false, 0, isRisky); err != nil || made.Allow {
+		t.Errorf("a rule that denies it: %+v, %v", made, err)
+	}
+}

@@ -125,12 +125,7 @@ func makeRule(ctx context.Context, b *Backend, p *principal, r api.MakeRuleReque
 	case err != nil:
 		return view.TriedRule{}, err
 	case r.Proposal == "":
-		if !r.Never {
-			if err := refuseRisky(ctx, by, capabilities.FormID(r.Form)); err != nil {
-				return view.TriedRule{}, err
-			}
-		}
-		return by.Rules().Make(ctx, agent, r.Form, r.Offer, !r.Never, r.Until)
+		return by.Rules().Make(ctx, agent, r.Form, r.Offer, !r.Never, r.Until, isRisky)
 	case !r.Form.IsZero() || r.Offer != "" || r.Never:
 		return view.TriedRule{}, parley.Refuse(parley.InvalidArgument, "a rule is made of a form or of a proposal, which says itself what it does")
 	}
@@ -215,19 +210,6 @@ func proposeRules(ctx context.Context, b *Backend, p *principal, r api.ProposeRu
 
 // isRisky reports whether a call is of high risk: it is allowed one by one.
 func isRisky(p *parley.Permission) bool { return call.Read(p).Risks.Level() == risk.High }
-
-// refuseRisky refuses a rule that allows a call of high risk, which is made of what was decided before. An answer that would make one is
-// refused where it is drafted. What the call is that cannot be found says who was asked to decide it.
-func refuseRisky(ctx context.Context, a *actors.Agent, ref capabilities.FormRef) error {
-	m, err := a.Message(ctx, ref)
-	if err != nil && parley.CodeOf(err) != parley.NoSuchMessage {
-		return err
-	}
-	if err != nil || m.Permission == nil || !isRisky(m.Permission) {
-		return nil //nolint:nilerr // as the comment says
-	}
-	return parley.Refuse(parley.InvalidAnswer, "a call of high risk can only be allowed once: no rule is made of it").WithHint("allow %d without --always", m.Number)
-}
 
 // riskOf returns what may go wrong if a call is made.
 func riskOf(p *parley.Permission) mailbox.Risk {
