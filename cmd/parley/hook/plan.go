@@ -3,9 +3,13 @@ package hook
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"parley/internal/regular"
 )
 
 // planTool is the tool by which Claude Code has a plan approved. In a terminal it shows its prompt in every mode.
@@ -42,6 +46,21 @@ func planFile(conversation []byte) (path string) {
 		}
 	}
 	return path
+}
+
+// hasOtherPlan reports whether the file of a plan that is to be approved has another text than the plan as it was shown: the model is told
+// that this was approved, whatever input the call is allowed with.
+func hasOtherPlan(call toolCall) bool {
+	path, named := textMember(call.input, "planFilePath")
+	shown, ok := textMember(call.input, "plan")
+	if !named || !ok {
+		return false
+	}
+	text, err := regular.ReadLinked(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	return err != nil || strings.TrimSpace(string(text)) != strings.TrimSpace(shown)
 }
 
 // isOwnFile reports whether a file in a folder is one that exists under this name alone, or that is not there yet. Neither is a link.

@@ -169,8 +169,11 @@ func (a Agent) ask(ctx context.Context, call toolCall, o Options) Decision {
 		return answerQuestions(ctx, a, call, o)
 	}
 	d := decide(ctx, a, call, o)
-	if call.tool == planTool && a.edits && d.Allowed { // an allow without it leaves the plan at the agent's prompt
-		d.Input = string(call.input)
+	if call.tool == planTool && a.edits && d.Allowed {
+		if hasOtherPlan(call) {
+			return Decision{Decided: true, Reason: "the plan was allowed in Parley, but its file has been changed since it was shown: present the plan again"}
+		}
+		d.Input = string(call.input) // an allow without it leaves the plan at the agent's prompt
 	}
 	return d
 }
