@@ -265,13 +265,13 @@ func (c card) Digests() string {
 // waitingIn returns the forms that wait in an agent's mail, as far as they can be read: what is not known is not offered to be decided
 // together.
 func (p *page) waitingIn(ctx context.Context, l local) []view.Message {
-	all, _ := p.allWaitingIn(ctx, l)
+	all, _ := allWaitingIn(p, ctx, l)
 	return all
 }
 
 // allWaitingIn returns the forms that wait in an agent's mail, or those before one that cannot be read. The page looks once, unless that
 // fails.
-func (p *page) allWaitingIn(ctx context.Context, l local) ([]view.Message, error) {
+func allWaitingIn(p *page, ctx context.Context, l local) ([]view.Message, error) {
 	if known, ok := p.waiting[l.name]; ok {
 		return known, nil
 	}
