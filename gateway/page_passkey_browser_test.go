@@ -208,6 +208,14 @@ func TestPasskeySignsADecision(t *testing.T) {
 	if err := caller("ask_passkey", ask, nil); parley.CodeOf(err) != parley.PasskeyRequired {
 		t.Errorf("another page: %v", err)
 	}
+	b.open("/forms/" + call.Form.String() + "?in=history")
+	b.reads(asking(call)+" .state", "signed with a passkey")
+	b.shotIfWanted("signed-1280")
+	b.open("/forms/" + other.Form.String() + "?in=history") // the denial
+	b.reads(asking(other)+" .state", "✕ Denied")
+	if got := b.text(`document.body.innerText.includes("signed with a passkey")`); got != "false" {
+		t.Error("what was not signed says that it was")
+	}
 	b.checkNoFaults()
 }
 

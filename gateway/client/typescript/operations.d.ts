@@ -1807,6 +1807,7 @@ export interface Proof {
   /** An ID: {ULID}@{node}. */
   form: string;
   proof: string;
+  signed?: boolean;
 }
 
 export interface Receipt {

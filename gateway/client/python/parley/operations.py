@@ -1960,9 +1960,13 @@ class Promised(TypedDict):
     number: int
 
 
-class Proof(TypedDict):
+class _Proof(TypedDict):
     form: str  # An ID: {ULID}@{node}.
     proof: str
+
+
+class Proof(_Proof, total=False):
+    signed: bool
 
 
 class _Receipt(TypedDict):
