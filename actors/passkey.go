@@ -112,6 +112,13 @@ func (p Passkeys) Loosens(ctx context.Context, agent capabilities.ID, need event
 	})
 }
 
+// Need returns which decisions on calls of an agent want a passkey.
+func (p Passkeys) Need(ctx context.Context, agent capabilities.ID) (events.PasskeyNeed, error) {
+	return query(ctx, p.agent, func(s *mailbox.State, _ capabilities.Time) (events.PasskeyNeed, error) {
+		return s.Passkeys.Need(agent), nil
+	})
+}
+
 // Statement returns what a passkey signs of an answer to a form, but for the nonce, and whether the answer wants it.
 func (p Passkeys) Statement(ctx context.Context, ref capabilities.FormRef, ans parley.Answer) (passkey.Statement, bool, error) {
 	d, err := call(ctx, p.agent, draftStatement{replyOf(p.agent, ref, ans)})

@@ -69,7 +69,8 @@ func (m Mail) Prove(ctx context.Context, ref capabilities.FormRef, digestOnly bo
 		n.log.Error("a proof does not verify", "form", found.form.String(), "error", err)
 		return view.Proof{}, parley.Refuse(parley.Internal, "the proof of form %s does not verify", found.form)
 	}
-	return view.Proof{Form: found.form, Proof: string(file)}, nil
+	signed := slices.ContainsFunc(p.Signed, func(e events.DecisionSigned) bool { return e.By == p.Outcome.By })
+	return view.Proof{Form: found.form, Proof: string(file), Signed: signed}, nil
 }
 
 // mayProve reports whether a proof may show a section whole: nothing in it is of anything but the form, the status of the agent that is

@@ -46,7 +46,7 @@ func TestPagesAreAccessible(t *testing.T) {
 		}
 	}
 	b := h.openBrowser()
-	for scheme, paths := range map[string][]string{"light": {"/mail", "/questions", "/agents", "/devices", "/agents/fae?tab=rules", "/agents/fae?tab=access", "/agents/fae?tab=events", "/agents/SELF", "/forms/0", "/forms/77", "/history", "/topics", "/new", "/access", "/settings", "/forms/8?in=questions"}, "dark": {"/topics/news", "/history?decision=allowed&days=7", "/agents/fae", "/forms/1", "/forms/8", "/done"}} {
+	for scheme, paths := range map[string][]string{"light": {"/mail", "/questions", "/agents", "/devices", "/passkeys", "/agents/fae?tab=rules", "/agents/fae?tab=access", "/agents/fae?tab=events", "/agents/SELF", "/forms/0", "/forms/77", "/history", "/topics", "/new", "/access", "/settings", "/forms/8?in=questions"}, "dark": {"/topics/news", "/history?decision=allowed&days=7", "/agents/fae", "/forms/1", "/forms/8", "/done"}} {
 		b.prefer(scheme)
 		for _, path := range paths {
 			b.do(chromedp.Navigate(b.url + path))

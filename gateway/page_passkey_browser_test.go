@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/webauthn"
 	"github.com/chromedp/chromedp"
@@ -17,6 +18,7 @@ import (
 	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/web"
+	"parley/mailbox"
 	"parley/mailbox/proof"
 )
 
@@ -206,6 +208,14 @@ func TestPasskeySignsADecision(t *testing.T) {
 	if err := caller("ask_passkey", ask, nil); parley.CodeOf(err) != parley.PasskeyRequired {
 		t.Errorf("another page: %v", err)
 	}
+	b.open("/forms/" + call.Form.String() + "?in=history")
+	b.reads(asking(call)+" .state", "signed with a passkey")
+	b.shotIfWanted("signed-1280")
+	b.open("/forms/" + other.Form.String() + "?in=history") // the denial
+	b.reads(asking(other)+" .state", "✕ Denied")
+	if got := b.text(`document.body.innerText.includes("signed with a passkey")`); got != "false" {
+		t.Error("what was not signed says that it was")
+	}
 	b.checkNoFaults()
 }
 
@@ -234,6 +244,109 @@ func TestPasskeyGuardsItself(t *testing.T) {
 	keys, needs, err := actors.PasskeysOf(h.node.Host()).List(t.Context())
 	if err != nil || len(keys) != 0 || len(needs) != 1 || needs[0].Need != events.PasskeyNever {
 		t.Errorf("%v: %+v, %+v", err, keys, needs)
+	}
+	b.checkNoFaults()
+}
+
+// TestPasskeyGuardsRules makes, resumes and prolongs rules that allow, and sets policies, while decisions want a passkey: by the page with a
+// passkey alone. What denies or asks more needs none, and the host on the node's own machine none either.
+func TestPasskeyGuardsRules(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	b := h.passkeyTab()
+	b.register("phone")
+	b.require("high")
+	caller := h.caller()
+	refused := func(what, operation string, r any) {
+		t.Helper()
+		if err := caller(operation, r, nil); parley.CodeOf(err) != parley.PasskeyRequired {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	taken := func(what, operation string, r any) {
+		t.Helper()
+		if err := caller(operation, r, nil); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	call := h.approve("shell", `{"command":"make"}`)
+	always := parley.Answer{Texts: []parley.FieldText{{Name: "decision", Text: "always"}}}
+	if _, err := h.node.Host().Answer(t.Context(), capabilities.FormID(call.Form), always); parley.CodeOf(err) != parley.PasskeyRequired {
+		t.Errorf("a decision that makes a rule: %v", err)
+	}
+	h.decide(call, "once") // it is of no high risk
+	refused("a rule by a token", "make_rule", api.MakeRuleRequest{Agent: "fae", Form: call.Form})
+	b.open("/forms/" + call.Form.String() + "?in=history")
+	b.live()
+	b.until(`document.querySelector("#alone .make-rule button[value=rule]")`)
+	b.run(`document.querySelector("#alone .make-rule details")?.setAttribute("open", "")`)
+	b.verifies(false)
+	b.click("#alone .make-rule button[value=rule]")
+	b.reads("#alone .failure", "Nothing was signed")
+	b.verifies(true)
+	b.click("#alone .make-rule button[value=rule]")
+	b.reads(".toast", "The rule is made")
+	rules, err := h.fae.Rules().List(t.Context())
+	if err != nil || len(rules) != 1 || !rules[0].Allow {
+		t.Fatalf("%+v %v", rules, err)
+	}
+	rule := rules[0].Rule
+	soon, later := capabilities.At(time.Now().Add(time.Hour)), capabilities.At(time.Now().Add(2*time.Hour))
+	taken("an end", "limit_rule", api.LimitRuleRequest{Agent: "fae", Rule: rule, Until: soon})
+	refused("a later end", "limit_rule", api.LimitRuleRequest{Agent: "fae", Rule: rule, Until: later})
+	taken("a pause", "pause_rule", api.PauseRuleRequest{Agent: "fae", Rule: rule})
+	refused("its end", "pause_rule", api.PauseRuleRequest{Agent: "fae", Rule: rule, Resume: true})
+	for policy, isFree := range map[string]bool{"always": true, "deny": true, "never": false, "on-miss": false, "review": false} {
+		if isFree {
+			taken(policy, "set_policy", api.SetPolicyRequest{AgentID: "fae", Policy: policy})
+		} else {
+			refused(policy, "set_policy", api.SetPolicyRequest{AgentID: "fae", Policy: policy})
+		}
+	}
+	other := h.approve("shell", `{"command":"make test"}`)
+	if other.Form.IsZero() {
+		if err := h.node.Host().Agents().SetPolicy(t.Context(), h.fae, "on-miss", nil); err != nil {
+			t.Fatal(err)
+		}
+		other = h.approve("shell", `{"command":"make test"}`)
+	}
+	h.decide(other, "deny")
+	taken("a rule that denies", "make_rule", api.MakeRuleRequest{Agent: "fae", Form: other.Form, Never: true})
+	if _, err := h.node.Host().Rules().Make(t.Context(), h.fae, call.Form, "", true, 0, func(*parley.Permission) bool { return false }); err != nil {
+		t.Errorf("on the node's own machine: %v", err)
+	}
+	b.checkNoFaults()
+}
+
+// TestPasskeySignsAVote votes on a call that two have to agree on: refused without a passkey, and signed on the page.
+func TestPasskeySignsAVote(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	b := h.passkeyTab()
+	b.register("phone")
+	b.require("all")
+	host := h.node.Host()
+	both, err := h.fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "Bash", Input: `{"command":"make"}`, Folder: "/srv/shop"}, Need: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := host.Answer(t.Context(), capabilities.FormID(both.Form), parley.Answer{Texts: []parley.FieldText{{Name: "decision", Text: "once"}}}); parley.CodeOf(err) != parley.PasskeyRequired {
+		t.Fatalf("without a passkey: %v", err)
+	}
+	used := func() capabilities.Time {
+		t.Helper()
+		keys, _, err := actors.PasskeysOf(host).List(t.Context())
+		if err != nil || len(keys) != 1 {
+			t.Fatalf("%v %+v", err, keys)
+		}
+		return keys[0].Used
+	}
+	before := used()
+	b.open("/forms/" + both.Form.String() + "?in=questions")
+	b.allowByKey(asking(both))
+	b.reads(asking(both)+" .state", "You approved")
+	if after := used(); after <= before {
+		t.Errorf("the passkey was used at %v before, and at %v after the vote", before, after)
 	}
 	b.checkNoFaults()
 }

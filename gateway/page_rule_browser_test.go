@@ -85,7 +85,7 @@ func TestRuleIsNotMadeOfEveryCall(t *testing.T) {
 		if c.by {
 			who = host
 		}
-		if _, err := who.Make(t.Context(), h.fae, c.form.Form, c.offer, true, until); err == nil {
+		if _, err := who.Make(t.Context(), h.fae, c.form.Form, c.offer, true, until, func(*parley.Permission) bool { return false }); err == nil {
 			t.Errorf("%s: a rule is made", name)
 		}
 	}

@@ -141,7 +141,8 @@ func sign(s *State, c *SettleForm, f *Form, r *Reply, values map[string]capabili
 	if err != nil {
 		return err
 	}
-	wants := allows && !s.isRemote(f.From) && s.Passkeys.wants(f, r.Risk)
+	lasts := said.Decision == Always || r.Mandate != nil // calls run then that nobody decides on
+	wants := allows && !s.isRemote(f.From) && s.Passkeys.wants(f, r.Risk, lasts)
 	switch {
 	case r.Unsigned:
 		c.Statement, c.Wants = said, wants
@@ -161,13 +162,13 @@ func sign(s *State, c *SettleForm, f *Form, r *Reply, values map[string]capabili
 	return err
 }
 
-// wants reports whether allowing a call has to be signed.
-func (p *Passkeys) wants(f *Form, risk func(*parley.Permission) Risk) bool {
+// wants reports whether allowing a call has to be signed. What allows later calls too has to be wherever anything has.
+func (p *Passkeys) wants(f *Form, risk func(*parley.Permission) Risk, lasts bool) bool {
 	switch p.Need(f.From) {
 	case events.PasskeyAll:
 		return true
 	case events.PasskeyHigh:
-		return risk == nil || risk(f.Permission()).Level == HighRisk
+		return lasts || risk == nil || risk(f.Permission()).Level == HighRisk
 	}
 	return false
 }

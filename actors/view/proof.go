@@ -6,4 +6,6 @@ import "parley/capabilities"
 type Proof struct {
 	Form  capabilities.ID `json:"form"`
 	Proof string          `json:"proof"` // three lines of text, 4 MiB at most
+
+	Signed bool `json:"signed,omitempty"` // who decided signed it with a passkey
 }

@@ -154,6 +154,12 @@ func pastOf(ctx context.Context, env *environment, w permission) map[string]stri
 	return past
 }
 
+// isSigned reports whether the decision was signed with a passkey. The log knows, of which a proof is made.
+func (w permission) isSigned(ctx context.Context, env *environment) bool {
+	made, err := api.ProveForm.Do(ctx, env, api.ProofRequest{Acting: env.acting(), FormRef: api.RefTo(w.MessageID.String()), DigestOnly: true})
+	return err == nil && made.Signed
+}
+
 // full returns an approval with all of its call, above it what was said of it, and below it what the rules that it offers would have decided.
 func (w permission) full(ctx context.Context, env *environment) string {
 	s, past := env.screen(), pastOf(ctx, env, w)
@@ -177,6 +183,9 @@ func (w permission) full(ctx context.Context, env *environment) string {
 	}
 	if note := w.note(); note != "" {
 		b.WriteString("\n   note:  " + terminal.Visible(note))
+	}
+	if o := w.Outcome; o != nil && o.Allowed && w.isSigned(ctx, env) {
+		b.WriteString("\n   signed with a passkey: parley proof has what was signed")
 	}
 	if o := w.Outcome; o != nil && o.EditedInput != "" {
 		b.WriteString("\n   allowed instead: " + terminal.Visible(o.EditedInput))

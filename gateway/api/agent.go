@@ -114,6 +114,8 @@ type SetPolicyRequest struct {
 	Policy  string `json:"policy"` // always, on-miss, never, deny, review
 
 	Review *parley.ReviewTerms `json:"review,omitempty"` // of review
+
+	Passkey *parley.PasskeySignature `json:"passkey,omitempty"` // of a policy by which calls run that nobody has signed: as in MakeRuleRequest
 }
 
 // HoldAgentRequest stops an agent, or starts it again. Stopped, its program ends, what it asked is cancelled, and what waits for it

@@ -59,7 +59,8 @@ type RemoveRuleRequest struct {
 
 // MakeRuleRequest adds a standing rule for an agent whose host the caller is: for calls like that of an approval that was decided, or one
 // that propose_rules proposes, which is looked at again. Offer is the ID of a rule that the approval offered, "" for that of the very
-// call. Never denies the calls that it covers.
+// call. Never denies the calls that it covers. Where decisions on the agent's calls want a passkey, a rule that allows has to be signed: see
+// AskPasskeyRequest.Act.
 type MakeRuleRequest struct {
 	Acting
 	Agent    string            `json:"agent"`
@@ -68,15 +69,20 @@ type MakeRuleRequest struct {
 	Never    bool              `json:"never,omitempty"`
 	Proposal string            `json:"proposal,omitempty"` // its ID there, in place of a form
 	Until    capabilities.Time `json:"until,omitzero"`
+
+	Passkey *parley.PasskeySignature `json:"passkey,omitempty"`
 }
 
-// LimitRuleRequest makes a standing rule end at a time: Rule, or the one that the answer to the approval Form made.
+// LimitRuleRequest makes a standing rule end at a time: Rule, or the one that the answer to the approval Form made. What makes a rule that
+// allows last longer has to be signed as MakeRuleRequest.
 type LimitRuleRequest struct {
 	Acting
 	Agent string            `json:"agent"`
 	Rule  capabilities.ID   `json:"rule,omitzero"`
 	Form  capabilities.ID   `json:"form,omitzero"`
 	Until capabilities.Time `json:"until"`
+
+	Passkey *parley.PasskeySignature `json:"passkey,omitempty"`
 }
 
 // PauseRuleRequest pauses a standing rule of an agent whose host the caller is, or resumes it.
@@ -85,6 +91,8 @@ type PauseRuleRequest struct {
 	Agent  string          `json:"agent"`
 	Rule   capabilities.ID `json:"rule"`
 	Resume bool            `json:"resume,omitempty"`
+
+	Passkey *parley.PasskeySignature `json:"passkey,omitempty"` // of a rule that allows, to resume it: as in MakeRuleRequest
 }
 
 // ProposeRulesRequest asks which rules follow from what was always decided alike, five times or more, of the calls of an agent whose host

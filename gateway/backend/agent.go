@@ -14,6 +14,7 @@ import (
 	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/people"
+	"parley/mailbox"
 )
 
 // An agentId in these requests is an ID, a locator or one of the caller's names. It may also be a prefix of an ID, or a
@@ -164,8 +165,20 @@ func describeAgent(ctx context.Context, a *actors.Agent, r api.DescribeAgentRequ
 	return api.Done{}, a.Describe(ctx, r.Title, r.Labels)
 }
 
-func setPolicy(ctx context.Context, a *actors.Agent, r api.SetPolicyRequest) (api.AgentResponse, error) {
+// setPolicy sets a policy. By others than always and deny, calls run that nobody has decided on: by rules, by a reviewer, or all.
+func setPolicy(ctx context.Context, b *Backend, p *principal, r api.SetPolicyRequest) (api.AgentResponse, error) {
+	a, err := b.agent(ctx, p, r.Actor())
+	if err != nil {
+		return api.AgentResponse{}, err
+	}
+	sent := r.Passkey
+	r.Passkey = nil
 	return onAgent(ctx, a, r.AgentID, func(ctx context.Context, agent *actors.Agent) error {
+		if r.Policy != mailbox.AskAlways && r.Policy != mailbox.DenyAll {
+			if err := b.signedLeave(ctx, p, a, agent, string(api.SetPolicy), r, sent); err != nil {
+				return err
+			}
+		}
 		return a.Agents().SetPolicy(ctx, agent, r.Policy, r.Review)
 	})
 }

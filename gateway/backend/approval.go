@@ -121,15 +121,23 @@ func listRules(ctx context.Context, b *Backend, p *principal, r api.ListRulesReq
 
 func makeRule(ctx context.Context, b *Backend, p *principal, r api.MakeRuleRequest) (view.TriedRule, error) {
 	by, agent, err := b.ruled(ctx, p, r.Acting, r.Agent)
-	switch {
-	case err != nil:
+	if err != nil {
 		return view.TriedRule{}, err
-	case r.Proposal == "":
-		return by.Rules().Make(ctx, agent, r.Form, r.Offer, !r.Never, r.Until, isRisky)
-	case !r.Form.IsZero() || r.Offer != "" || r.Never:
+	}
+	if r.Proposal != "" && (!r.Form.IsZero() || r.Offer != "" || r.Never) {
 		return view.TriedRule{}, parley.Refuse(parley.InvalidArgument, "a rule is made of a form or of a proposal, which says itself what it does")
 	}
-	return by.Rules().MakeProposed(ctx, agent, r.Proposal, r.Until, isRisky)
+	if !r.Never {
+		sent := r.Passkey
+		r.Passkey = nil
+		if err := b.signedLeave(ctx, p, by, agent, string(api.MakeRule), r, sent); err != nil {
+			return view.TriedRule{}, err
+		}
+	}
+	if r.Proposal != "" {
+		return by.Rules().MakeProposed(ctx, agent, r.Proposal, r.Until, isRisky)
+	}
+	return by.Rules().Make(ctx, agent, r.Form, r.Offer, !r.Never, r.Until, isRisky)
 }
 
 func removeRule(ctx context.Context, b *Backend, p *principal, r api.RemoveRuleRequest) (api.Done, error) {
@@ -144,6 +152,14 @@ func pauseRule(ctx context.Context, b *Backend, p *principal, r api.PauseRuleReq
 	by, agent, err := b.ruled(ctx, p, r.Acting, r.Agent)
 	if err != nil {
 		return api.Done{}, err
+	}
+	if r.Resume {
+		sent := r.Passkey
+		r.Passkey = nil
+		allows := func(rule view.Rule) bool { return rule.Rule == r.Rule && rule.Allow && rule.Paused }
+		if err := b.signedRule(ctx, p, by, agent, allows, string(api.PauseRule), r, sent); err != nil {
+			return api.Done{}, err
+		}
 	}
 	return api.Done{}, by.Rules().Pause(ctx, agent, r.Rule, !r.Resume)
 }
@@ -164,7 +180,24 @@ func limitRule(ctx context.Context, b *Backend, p *principal, r api.LimitRuleReq
 			}
 		}
 	}
+	sent := r.Passkey
+	r.Passkey = nil
+	longer := func(rule view.Rule) bool {
+		return rule.Rule == r.Rule && rule.Allow && rule.Until != 0 && rule.Until < r.Until
+	}
+	if err := b.signedRule(ctx, p, by, agent, longer, string(api.LimitRule), r, sent); err != nil {
+		return api.Done{}, err
+	}
 	return api.Done{}, by.Rules().Limit(ctx, agent, r.Rule, r.Until)
+}
+
+// signedRule is signedLeave for a change of a rule of an agent, if it is one that loosens.
+func (b *Backend) signedRule(ctx context.Context, p *principal, by, agent *actors.Agent, loosens func(view.Rule) bool, operation string, request any, sent *parley.PasskeySignature) error {
+	rules, err := agent.Rules().List(ctx)
+	if err != nil || !slices.ContainsFunc(rules, loosens) {
+		return err
+	}
+	return b.signedLeave(ctx, p, by, agent, operation, request, sent)
 }
 
 func tryRules(ctx context.Context, b *Backend, p *principal, r api.TryRulesRequest) (view.Trial, error) {

@@ -149,7 +149,7 @@ func handlers() []handler {
 		ofAgent(api.ArchiveAgent, archiveAgent),
 		ofAgent(api.SetStatus, setStatus),
 		ofAgent(api.DescribeAgent, describeAgent),
-		ofAgent(api.SetPolicy, setPolicy),
+		ofBackend(api.SetPolicy, setPolicy),
 		ofBackend(api.RunAgent, runAgent),
 		ofAgent(api.ReadOutput, readOutput),
 

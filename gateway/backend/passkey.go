@@ -2,12 +2,16 @@ package backend
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
 	"strings"
 
 	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/events"
 	"parley/gateway/api"
 	"parley/mailbox/passkey"
 )
@@ -111,11 +115,25 @@ func (b *Backend) signed(ctx context.Context, p *principal, a *actors.Agent, act
 		return nil
 	case sent == nil:
 		e := parley.Refuse(parley.PasskeyRequired, "this has to be signed with a passkey that is registered").
-			WithHint("the page asks for it; without one, use parley passkey on the node's own machine")
+			WithHint("the page asks for it, where its script can; without one, use parley on the node's own machine")
 		e.Fields = map[string]string{"act": act}
 		return e
 	}
 	return actors.PasskeysOf(a).Sign(ctx, act, sent)
+}
+
+// signedLeave refuses with PASSKEY_REQUIRED what lets calls of an agent run that nobody decides on, where decisions on its calls want a
+// passkey and the request is not signed with one. The request has no signature in it: that is of the operation, and of all that it says.
+func (b *Backend) signedLeave(ctx context.Context, p *principal, by, agent *actors.Agent, operation string, request any, sent *parley.PasskeySignature) error {
+	need, err := actors.PasskeysOf(by).Need(ctx, agent.ID())
+	if err != nil || need == events.PasskeyNever {
+		return err
+	}
+	text, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	return b.signed(ctx, p, by, fmt.Sprintf("%s %s %x", operation, agent.ID(), sha256.Sum256(text)), sent)
 }
 
 func askPasskey(ctx context.Context, b *Backend, p *principal, r api.AskPasskeyRequest) (resp api.AskPasskeyResponse, err error) {

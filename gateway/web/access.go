@@ -103,7 +103,7 @@ func showAccess(p *page) error {
 		d.Tokens = tokens.Tokens
 	}
 	if d.Owner = p.ownsDevices(); d.Owner {
-		if d.Devices, err = p.devicesSeen(d.Tokens); err != nil {
+		if d.Devices, err = devicesSeen(p, d.Tokens); err != nil {
 			return err
 		}
 	}

@@ -124,7 +124,7 @@ func askersOf(p *page) askers {
 	if err != nil {
 		return askers{unknown: true}
 	}
-	waiting, err := p.allWaitingIn(p.ctx(), local{agent: self})
+	waiting, err := allWaitingIn(p, p.ctx(), local{agent: self})
 	if err != nil {
 		return askers{unknown: true} // a part of it would count too few
 	}

@@ -104,7 +104,7 @@ func (p deviceSettings) serve() error {
 
 // devicesSeen returns the devices with the times at which their sessions were used last. A session records that once an hour, so that
 // looking costs no writing.
-func (p *page) devicesSeen(tokens []view.Token) ([]Device, error) {
+func devicesSeen(p *page, tokens []view.Token) ([]Device, error) {
 	all, err := p.site.Devices.List()
 	for i, d := range all {
 		at := slices.IndexFunc(tokens, func(t view.Token) bool { return t.Session && t.ID.String() == d.Session })
@@ -123,7 +123,7 @@ func (p deviceSettings) showAll(d devicesPage) (err error) {
 	if err != nil {
 		return err
 	}
-	if d.Devices, err = p.devicesSeen(tokens.Tokens); err != nil {
+	if d.Devices, err = devicesSeen(p.page, tokens.Tokens); err != nil {
 		return err
 	}
 	return p.show(http.StatusOK, "devices.html", layout{Title: "Devices", Main: d})

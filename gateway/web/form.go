@@ -60,6 +60,7 @@ func (p *page) showForm(ref capabilities.FormRef, status int, t *refusedAnswer) 
 		addSimilar(p, p.ctx(), local{p.as, p.agent}, &c)
 	}
 	addThread(p, p.ctx(), local{p.as, p.agent}, &c)
+	addSigned(p, p.ctx(), local{p.as, p.agent}, &c)
 	if c.Approval != nil {
 		c.Approval.whole()
 		p.tryRules(&c)

@@ -300,6 +300,7 @@ func (p *page) inbox() error {
 			addSimilar(p, p.ctx(), mail, &c)
 		}
 		addThread(p, p.ctx(), mail, &c)
+		addSigned(p, p.ctx(), mail, &c)
 		if c.Tools = c.Received; c.Approval != nil {
 			p.tryRules(&c)
 		}

@@ -16,6 +16,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/api"
 	"parley/gateway/people"
 	"parley/gateway/queue"
 	"parley/mailbox/form"
@@ -68,6 +69,7 @@ type card struct {
 	ReplyState string          // what who gets a reply does now, in words; "" if that is not known
 	Opened     bool            // it is the message of a thread that was opened
 	Decision   decision        // of an approval that was answered
+	Signed     bool            // who decided signed that with a passkey
 	Wrong      string          // the message of a refused answer
 	Tools      bool            // it has buttons that snooze it or put it away
 	VotedIn    string          // the reader's name for the agent as whom it has voted, of a second vote
@@ -242,6 +244,16 @@ func (p *page) card(ctx context.Context, l local, e view.Message, t *refusedAnsw
 	return c
 }
 
+// addSigned has a card say whether its decision was signed with a passkey. The log knows, of which a proof is made: so this is for a
+// message that is shown by itself.
+func addSigned(p *page, ctx context.Context, l local, c *card) {
+	if c.Decision.Words == "" || c.Decision.Denied || !c.Received {
+		return
+	}
+	made, err := api.ProveForm.Do(ctx, p, api.ProofRequest{Acting: api.Acting{As: l.name}, FormRef: api.RefTo(c.MessageID.String()), DigestOnly: true})
+	c.Signed = err == nil && made.Signed // what cannot be proved is not said
+}
+
 // addSimilar has a card show the similar calls, of which its message is one. It stays as it is if that is a row of its own.
 func addSimilar(p *page, ctx context.Context, l local, c *card) {
 	members := p.similarTo(ctx, l, c.Message)
@@ -265,13 +277,13 @@ func (c card) Digests() string {
 // waitingIn returns the forms that wait in an agent's mail, as far as they can be read: what is not known is not offered to be decided
 // together.
 func (p *page) waitingIn(ctx context.Context, l local) []view.Message {
-	all, _ := p.allWaitingIn(ctx, l)
+	all, _ := allWaitingIn(p, ctx, l)
 	return all
 }
 
 // allWaitingIn returns the forms that wait in an agent's mail, or those before one that cannot be read. The page looks once, unless that
 // fails.
-func (p *page) allWaitingIn(ctx context.Context, l local) ([]view.Message, error) {
+func allWaitingIn(p *page, ctx context.Context, l local) ([]view.Message, error) {
 	if known, ok := p.waiting[l.name]; ok {
 		return known, nil
 	}

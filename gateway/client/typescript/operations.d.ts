@@ -425,6 +425,7 @@ export interface LimitRuleRequest {
   as?: string;
   /** An ID: {ULID}@{node}. */
   form?: string;
+  passkey?: PasskeySignature;
   /** An ID: {ULID}@{node}. */
   rule?: string;
   /** A time in UTC, with milliseconds. */
@@ -629,6 +630,7 @@ export interface MakeRuleRequest {
   form?: string;
   never?: boolean;
   offer?: string;
+  passkey?: PasskeySignature;
   proposal?: string;
   /** A time in UTC, with milliseconds. */
   until?: string;
@@ -715,6 +717,7 @@ export interface PageInfo {
 export interface PauseRuleRequest {
   agent: string;
   as?: string;
+  passkey?: PasskeySignature;
   resume?: boolean;
   /** An ID: {ULID}@{node}. */
   rule: string;
@@ -1051,6 +1054,7 @@ export interface SetMemberRequest {
 export interface SetPolicyRequest {
   agentId: string;
   as?: string;
+  passkey?: PasskeySignature;
   policy: string;
   review?: ReviewTerms;
 }
@@ -1803,6 +1807,7 @@ export interface Proof {
   /** An ID: {ULID}@{node}. */
   form: string;
   proof: string;
+  signed?: boolean;
 }
 
 export interface Receipt {

@@ -473,6 +473,7 @@ class _LimitRuleRequest(TypedDict):
 
 class LimitRuleRequest(_LimitRuleRequest, total=False):
     form: str  # An ID: {ULID}@{node}.
+    passkey: PasskeySignature
     rule: str  # An ID: {ULID}@{node}.
 
 
@@ -702,6 +703,7 @@ class MakeRuleRequest(_MakeRuleRequest, total=False):
     form: str  # An ID: {ULID}@{node}.
     never: bool
     offer: str
+    passkey: PasskeySignature
     proposal: str
     until: str  # A time in UTC, with milliseconds.
 
@@ -798,6 +800,7 @@ class _PauseRuleRequest(TypedDict):
 
 
 class PauseRuleRequest(_PauseRuleRequest, total=False):
+    passkey: PasskeySignature
     resume: bool
 
 
@@ -1168,6 +1171,7 @@ class _SetPolicyRequest(TypedDict):
 
 
 class SetPolicyRequest(_SetPolicyRequest, total=False):
+    passkey: PasskeySignature
     review: ReviewTerms
 
 
@@ -1956,9 +1960,13 @@ class Promised(TypedDict):
     number: int
 
 
-class Proof(TypedDict):
+class _Proof(TypedDict):
     form: str  # An ID: {ULID}@{node}.
     proof: str
+
+
+class Proof(_Proof, total=False):
+    signed: bool
 
 
 class _Receipt(TypedDict):
