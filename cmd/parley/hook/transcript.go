@@ -161,11 +161,13 @@ func readProof(read func(line []byte) (step, bool), text []byte, offers []api.Of
 }
 
 // conversation returns the end of the conversation that a call is part of, in lines; nil if it cannot be read.
-func (c toolCall) conversation() []byte {
+func (c toolCall) conversation() []byte { return c.endOfConversation(maxTranscript) }
+
+func (c toolCall) endOfConversation(most int64) []byte {
 	if c.lines != "" {
 		return []byte(c.lines)
 	}
-	text, ok := readTail(c.transcript, maxTranscript)
+	text, ok := readTail(c.transcript, most)
 	if ok && text == nil {
 		text = []byte{}
 	}

@@ -74,17 +74,20 @@ func resolve(path string) (string, error) {
 const (
 	writtenWithin = 500 * time.Millisecond // a transcript is written behind
 	writtenLook   = 25 * time.Millisecond  // between two looks
+	writtenNew    = 1 << 20                // bytes of its end that the looks after the first are at
 )
 
 // hasOwnRules reports whether a skill or a command of the conversation has brought rules that allow calls. It also does where the
 // conversation does not have the call yet, so that what comes before may not be there either.
 func hasOwnRules(call toolCall) bool {
+	most := int64(maxTranscript)
 	for until := time.Now().Add(writtenWithin); ; time.Sleep(writtenLook) {
-		text := call.conversation()
+		text := call.endOfConversation(most)
 		own := text
 		if call.part != "" { // it has a transcript of its own
-			own, _ = readTail(filepath.Join(strings.TrimSuffix(call.transcript, ".jsonl"), "subagents", "agent-"+call.part+".jsonl"), maxTranscript)
+			own, _ = readTail(filepath.Join(strings.TrimSuffix(call.transcript, ".jsonl"), "subagents", "agent-"+call.part+".jsonl"), most)
 		}
+		most = writtenNew
 		if bringsRules(text) || bringsRules(own) {
 			return true
 		}
