@@ -197,7 +197,7 @@ func TestPickedMessagesMoveInOneCall(t *testing.T) {
 	b.press("xjx")
 	b.reads(".bulk .picked", "2 selected")
 	b.run(`document.querySelector('.bulk button[value^="snooze-"]').click()`)
-	b.reads("#news", "Snoozed: 2")
+	b.reads("#news", "Snoozed, 2: Configure the project")
 	b.until(`document.querySelectorAll(".entry").length === 1 && calls.join() === 'move_messages'`)
 	b.click(".toast p button")
 	b.until(`document.querySelectorAll(".entry").length === 3 && calls.join() === 'move_messages,move_messages'`)
