@@ -100,6 +100,11 @@ func TestMessageOrderSurvivesDiskFailures(t *testing.T) {
 			if _, err := other.Host().Peers().Accept(t.Context(), "n", i.Locator); err != nil {
 				t.Fatal(err)
 			}
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Logf("the node's problem: %v", n.State().Problem)
+				}
+			})
 			ctx, stop := context.WithCancel(t.Context())
 			var running sync.WaitGroup
 			for _, s := range senders {
