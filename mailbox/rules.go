@@ -456,7 +456,7 @@ func (c LimitRule) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host limits its rules")
 	}
 	r, ok := s.Rules.byID[c.Rule]
-	if !ok {
+	if !ok || r.Until != 0 && r.Until <= now { // what has ended is made anew, as any rule is
 		return nil, noRule(c.Rule)
 	}
 	if c.Until <= now {

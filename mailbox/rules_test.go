@@ -331,3 +331,20 @@ func TestPausedRuleAsks(t *testing.T) {
 		do(mailbox.RemoveRule{Rule: made, By: host}, "", 1)
 	}
 }
+
+// TestEndedRuleIsNotProlonged has a rule end, and refuses to give it a later end: it would allow calls again that nobody made a rule of.
+func TestEndedRuleIsNotProlonged(t *testing.T) {
+	v := mailboxtest.New(t)
+	v.Add("host")
+	v.Add("fae")
+	v.NameAgents()
+	host := v.States["host"].ID
+	p := parley.Permission{Tool: "Bash", Folder: "/srv/shop", Input: `{"command":"ls"}`}
+	evs := v.Must("fae", mailbox.AddRule{By: host, Tool: p.Tool, Covers: rule.Read(&p).Exact(), Allow: true, Until: v.Now + 1000})
+	id := evs[0].(*events.RuleAdded).Rule
+	v.Must("fae", mailbox.LimitRule{Rule: id, By: host, Until: v.Now + 2000})
+	v.Now += 2000
+	if _, err := v.Decide("fae", mailbox.LimitRule{Rule: id, By: host, Until: v.Now + 1000}); err == nil {
+		t.Error("a rule that has ended is prolonged")
+	}
+}
