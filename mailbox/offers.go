@@ -359,23 +359,31 @@ func (c ShowMessages) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Eve
 }
 
 // FetchMessages records that the texts of messages, at least one, are returned to a reader. They have to be in offers to it.
+// What was shown or handled meanwhile has no effect: its text went to where it came from, and the others are not held up.
 type FetchMessages struct {
 	Reader  capabilities.ID
 	Numbers []uint64
 }
 
 func (c FetchMessages) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	if len(c.Numbers) > MaxMarked {
-		return nil, parley.Refuse(parley.TooLarge, "%d messages: there are %d at once at most", len(c.Numbers), MaxMarked)
+	l := &s.Mail
+	if len(c.Numbers) == 0 {
+		return nil, parley.Refuse(parley.InvalidArgument, "no message is fetched")
 	}
-	numbers := slices.Compact(slices.Sorted(slices.Values(c.Numbers)))
-	for _, n := range numbers {
-		if !slices.ContainsFunc(s.Mail.Offers.all, func(o Offer) bool { return o.Reader == c.Reader && slices.Contains(o.Numbers, n) }) {
+	if err := l.Index.checkNumbers(c.Numbers); err != nil {
+		return nil, err
+	}
+	var numbers []uint64
+	for _, n := range slices.Compact(slices.Sorted(slices.Values(c.Numbers))) {
+		switch {
+		case slices.ContainsFunc(l.Offers.all, func(o Offer) bool { return o.Reader == c.Reader && slices.Contains(o.Numbers, n) }):
+			numbers = append(numbers, n)
+		case l.Index.entries.At(n).Stage() < events.Shown.Rank():
 			return nil, parley.Refuse(parley.NotPermitted, "message %d was not offered to that reader", n)
 		}
 	}
 	if len(numbers) == 0 {
-		return nil, parley.Refuse(parley.InvalidArgument, "no message is fetched")
+		return nil, nil
 	}
 	return []events.Event{&events.MessagesFetched{Reader: c.Reader, Numbers: numbers}}, nil
 }

@@ -156,7 +156,8 @@ func (r *receipts) repeat(t *rapid.T) {
 	}
 }
 
-// fetch fetches texts that a reader was offered, which says nothing of how far they have come, and is known until they are shown.
+// fetch fetches texts that a reader was offered, which says nothing of how far they have come, and is known until they are
+// shown. What was shown meanwhile holds up no other.
 func (r *receipts) fetch(t *rapid.T) {
 	reader := r.reader(t)
 	c := mailbox.FetchMessages{Reader: r.idOf(reader)}
@@ -168,7 +169,9 @@ func (r *receipts) fetch(t *rapid.T) {
 	if r.mail().Index.Len() > 0 && rapid.IntRange(0, 4).Draw(t, "other") == 0 {
 		n := r.any(t)
 		if c.Numbers = append(c.Numbers, n); !slices.ContainsFunc(before, func(o mailbox.Offer) bool { return slices.Contains(o.Numbers, n) }) {
-			code = parley.NotPermitted
+			if code = ""; r.state[n] < events.Shown.Rank() {
+				code = parley.NotPermitted
+			}
 		}
 	}
 	if _, err := r.Decide("fae@A", c); parley.CodeOf(err) != code {
