@@ -246,6 +246,30 @@ func TestOutboxKeepsOrderAfterLostCopy(t *testing.T) {
 	}
 }
 
+// TestJournalComesBackHoweverLongItsServerStarts has the server take longer to start again than an attempt with a journal
+// elsewhere may take, as it does with a long log on a busy machine.
+func TestJournalComesBackHoweverLongItsServerStarts(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Bool
+	n := openWith(t, Options{Folder: t.TempDir(), Failpoint: func(step string) error {
+		if step == "after reopen" {
+			time.Sleep(reopenMost + 100*time.Millisecond) // the slow machine
+		}
+		if step == "before publish" && broken.Swap(false) {
+			return errors.New("no space left on device, for the test")
+		}
+		return nil
+	}})
+	broken.Store(true)
+	if _, err := n.Host().Send(t.Context(), "SELF", "lost"); parley.CodeOf(err) != parley.ReadOnly {
+		t.Fatal(err)
+	}
+	eventually.Holds(t, "the node has no problem", func() bool { return n.State().Problem == nil })
+	if _, err := n.Host().Send(t.Context(), "SELF", "kept"); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // forwardAll forwards each form of the host, and records the acknowledged forwards in done.
 func forwardAll(ctx context.Context, host *Agent, done map[capabilities.ID]bool) {
 	for m, err := range host.Mail().Follow(ctx, view.MessageFilter{}, 0) {

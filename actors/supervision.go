@@ -158,7 +158,7 @@ type (
 
 const (
 	reopenFirst  = 100 * time.Millisecond
-	reopenMost   = 5 * time.Second
+	reopenMost   = 5 * time.Second        // between two attempts, and for one with a journal elsewhere
 	reopenRemote = 200 * time.Millisecond // most, of a journal elsewhere: its servers elect a leader at any time
 )
 
@@ -221,8 +221,12 @@ func (k *journalSupervisor) reopen(ctx actor.Context) {
 		k.wait = 0
 		return
 	}
-	trying, cancel := context.WithTimeout(k.node.life, reopenMost)
-	defer cancel()
+	trying := k.node.life // an embedded server takes its time to read a long log on a busy machine: what is asked of it then has bounds of its own
+	if k.node.o.URL != "" {
+		var cancel context.CancelFunc
+		trying, cancel = context.WithTimeout(trying, reopenMost)
+		defer cancel()
+	}
 	if err := k.node.journal.Reopen(trying); err != nil {
 		if why := err.Error(); why != k.said { // it may be tried for hours
 			k.node.log.Warn("the journal does not come back yet; it is tried again", "error", err)
