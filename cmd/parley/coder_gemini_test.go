@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"parley/cmd/parley/modeltest"
+	"parley/internal/eventually"
 )
 
 // oneFileCoder is a coding agent that has hooks and MCP servers in one file.
@@ -158,6 +160,57 @@ func TestGeminiAndQwenRunNothingAlone(t *testing.T) {
 				t.Errorf("it has run, or the model was not told: %s", c.lastOf(prompt))
 			}
 		})
+	}
+}
+
+// TestGeminiAndQwenAskInATerminal runs the programs in a terminal, in the mode that asks nothing and the one that asks: calls are asked about
+// in Parley, and in the latter at the program's own prompt too.
+func TestGeminiAndQwenAskInATerminal(t *testing.T) {
+	t.Parallel()
+	const prompt = "Do the work"
+	for _, of := range oneFileCoders {
+		for _, mode := range byDay(1, "default", "yolo") {
+			t.Run(of.agent+"/"+mode, func(t *testing.T) {
+				t.Parallel()
+				shell := func(line string) modeltest.Turn {
+					return modeltest.Turn{Calls: []modeltest.Call{{Tool: of.shell, Input: map[string]any{"command": line, "is_background": false}}}}
+				}
+				c, _ := newOneFileCoder(t, of, answering(prompt, shell("touch one"), shell("touch two"), modeltest.Turn{Text: "I am done"}))
+				state := c.setUp(t, of.agent)
+				attend(t, state)
+				args := slices.Clone(of.args[:len(of.args)-1])
+				args[slices.Index(args, "yolo")] = mode
+				terminal := inTerminal(t, c.command(t.Context(), append(args, "-i", prompt)...))
+				isAsked := func(of string) bool {
+					out, _, exit := runTest(t.Context(), state, nil, "permit", "ls")
+					return exit == 0 && strings.Contains(out, of)
+				}
+				// Gemini CLI runs its hook before its own prompt, and Qwen Code behind it.
+				if mode == "default" && of.agent == "qwen" {
+					terminal.expect(t, "Allow execution of")
+					terminal.enter(t, "", "the call is asked about in Parley", func() bool { return isAsked("touch one") })
+				}
+				decide(t, state, "allow", awaitCall(t, state, "touch one"))
+				if mode == "default" && of.agent == "gemini" {
+					terminal.expect(t, "Allow execution of")
+					if isThere(c.project, "one") {
+						t.Error("it ran before it was allowed at the prompt")
+					}
+					terminal.enter(t, "", "the call has run", func() bool { return isThere(c.project, "one") })
+				}
+				eventually.Holds(t, "the call has run", func() bool { return isThere(c.project, "one") })
+				if mode == "default" && of.agent == "qwen" {
+					terminal.enter(t, "", "the call is asked about in Parley", func() bool { return isAsked("touch two") })
+				}
+				if _, errs, exit := runTest(t.Context(), state, nil, "deny", awaitCall(t, state, "touch two"), "not now"); exit != 0 {
+					t.Error(errs)
+				}
+				terminal.expect(t, "I am done")
+				if last := c.lastOf(prompt); isThere(c.project, "two") || !strings.Contains(last, "not now") {
+					t.Errorf("what was denied is there: %t; the model has %s", isThere(c.project, "two"), last)
+				}
+			})
+		}
 	}
 }
 
