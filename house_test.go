@@ -127,7 +127,7 @@ var imports = map[string][]string{
 		".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "gateway/api", "gateway/client", "gateway/mcp", "gateway/sanitize",
 		"cmd/parley/show", "cmd/parley/terminal",
 	},
-	"cmd/parley/hook":      {".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/lease", "mailbox/rule", "actors/view", "gateway/api", "gateway/client", "gateway/writing", "cmd/parley/terminal", "internal/elicitation", "internal/realpath", "internal/regular"},
+	"cmd/parley/hook":      {".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/lease", "mailbox/rule", "actors/view", "gateway/api", "gateway/client", "gateway/sanitize", "gateway/writing", "cmd/parley/terminal", "internal/elicitation", "internal/realpath", "internal/regular"},
 	"cmd/parley/interview": {"capabilities", "events", "mailbox/form", "gateway/api", "cmd/parley/terminal"},
 	"cmd/parley/modeltest": {},
 	"cmd/parley/proc":      {},

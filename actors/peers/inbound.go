@@ -99,44 +99,44 @@ func (d *Directory) respond(ctx context.Context, packet transport.Packet) (trans
 
 // FetchPiece asks a node for a piece of a file. What it returns is not checked, but that it is of at most 128 KiB.
 func (d *Directory) FetchPiece(ctx context.Context, node capabilities.NodeID, want FilePacket) ([]byte, error) {
-	body, err := WritePacket(want)
+	damaged := parley.Refuse(parley.FileDamaged, "node %s answers what is no piece of a file", node)
+	piece, err := callPeer[PiecePacket](ctx, d, node, KindFile, want, KindPiece, damaged)
 	if err != nil {
 		return nil, err
 	}
-	link := d.transport()
-	if link == nil || !d.Knows(node) {
-		return nil, parley.Refuse(parley.NodeUnreachable, "node %s is not known any more", node)
-	}
-	r, err := link.Call(ctx, node, KindFile, body)
-	if err != nil {
-		return nil, err
-	}
-	piece, err := ReadPacket[PiecePacket](r.Body)
-	if err != nil || r.Kind != KindPiece || len(piece.Data) > maxPiece {
-		return nil, parley.Refuse(parley.FileDamaged, "node %s answers what is no piece of a file", node)
+	if len(piece.Data) > maxPiece {
+		return nil, damaged
 	}
 	return piece.Data, piece.error()
 }
 
 // Use uses a resource of another node. What it returns is not checked.
 func (d *Directory) Use(ctx context.Context, node capabilities.NodeID, want UsePacket) ([]byte, error) {
-	body, err := WritePacket(want)
+	used, err := callPeer[UsedPacket](ctx, d, node, KindUse, want, KindUsed, parley.Refuse(parley.NodeUnreachable, "node %s answers what is no use", node))
 	if err != nil {
 		return nil, err
+	}
+	return used.Data, used.error()
+}
+
+// callPeer sends a node a request and reads its response. It returns wrong for a response of another kind, and for one that cannot be read.
+func callPeer[Resp any](ctx context.Context, d *Directory, node capabilities.NodeID, kind transport.Kind, want any, responds transport.Kind, wrong error) (resp Resp, err error) {
+	body, err := WritePacket(want)
+	if err != nil {
+		return resp, err
 	}
 	link := d.transport()
 	if link == nil || !d.Knows(node) {
-		return nil, parley.Refuse(parley.NodeUnreachable, "node %s is not known any more", node)
+		return resp, parley.Refuse(parley.NodeUnreachable, "node %s is not known any more", node)
 	}
-	r, err := link.Call(ctx, node, KindUse, body)
+	r, err := link.Call(ctx, node, kind, body)
 	if err != nil {
-		return nil, err
+		return resp, err
 	}
-	used, err := ReadPacket[UsedPacket](r.Body)
-	if err != nil || r.Kind != KindUsed {
-		return nil, parley.Refuse(parley.NodeUnreachable, "node %s answers what is no use", node)
+	if resp, err = ReadPacket[Resp](r.Body); err != nil || r.Kind != responds {
+		return resp, wrong
 	}
-	return used.Data, used.error()
+	return resp, nil
 }
 
 // AcceptMail delivers the items of a packet. It returns an ack for each when the results are durable, or nil if ctx ends

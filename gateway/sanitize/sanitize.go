@@ -54,6 +54,27 @@ func JSON(text []byte) []byte {
 	return []byte(b.String())
 }
 
+// maxName is how much of a name Name keeps, in characters.
+const maxName = 40
+
+// Name returns a name as one word of letters, digits and "-_.@", of 40 characters at most: nothing in it can read as more than a
+// name within a sentence. It returns none for no name.
+func Name(name, none string) string {
+	word := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_.@", r) {
+			return r
+		}
+		return '_'
+	}, name))
+	switch {
+	case len(word) == 0:
+		return none
+	case len(word) > maxName:
+		return string(word[:maxName]) + "…"
+	}
+	return string(word)
+}
+
 // Hides reports whether a character is one that a reader does not see for what it is: a control character, one that
 // reorders a line, or one of no width.
 func Hides(r rune) bool {

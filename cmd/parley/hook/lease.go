@@ -12,12 +12,10 @@ import (
 	"unicode/utf8"
 
 	"parley/gateway/api"
+	"parley/gateway/sanitize"
 	"parley/internal/realpath"
 	"parley/mailbox/lease"
 )
-
-// maxLeaseholder bounds the name of the holder of a lease, in characters.
-const maxLeaseholder = 40
 
 // leasedTo returns the denial of a call that would write what another agent has leased. An agent gives what a hook says the authority of
 // the system, so none of it is the holder's words: its name is reduced to what a name may be, and the file is the call's own.
@@ -26,7 +24,7 @@ func leasedTo(l api.LeasedFile) Decision {
 	if l.File != "" {
 		file = strconv.Quote(l.File)
 	}
-	until, who := l.Lease.Until.Std(), leaseholder(l.Lease.HolderName)
+	until, who := l.Lease.Until.Std(), sanitize.Name(l.Lease.HolderName, "another agent")
 	return Decision{Decided: true, Reason: fmt.Sprintf("Parley: %s is leased by %s until %s (%s from now), lease %d. Nothing was written. Ask %s to release it (send_message), "+
 		"or wait for it with the tool lease and wait, or with parley lease --wait, or work on something else meanwhile.",
 		file, who, until.UTC().Format("15:04 MST"), max(time.Until(until).Round(time.Second), time.Second), l.Lease.Lease, who)}
@@ -34,7 +32,7 @@ func leasedTo(l api.LeasedFile) Decision {
 
 // mayBeLeased says, for whoever works with the agent, what a command may change that another agent has leased.
 func mayBeLeased(l api.LeasedFile) string {
-	return fmt.Sprintf("this command may change %s, which %s has leased until %s", strconv.Quote(l.File), leaseholder(l.Lease.HolderName), l.Lease.Until.Std().UTC().Format("15:04 MST"))
+	return fmt.Sprintf("this command may change %s, which %s has leased until %s", strconv.Quote(l.File), sanitize.Name(l.Lease.HolderName, "another agent"), l.Lease.Until.Std().UTC().Format("15:04 MST"))
 }
 
 // tellsLeases reports whether an event is one at which the model is told of new leases: one that costs no turn.
@@ -66,7 +64,7 @@ func leaseNotice(folder string, news api.LeaseNews) string {
 			more++
 			continue
 		}
-		named = append(named, fmt.Sprintf("%s (by %s until %s)", strings.Join(at, " and "), leaseholder(l.HolderName), l.Until.Std().UTC().Format("15:04 MST")))
+		named = append(named, fmt.Sprintf("%s (by %s until %s)", strings.Join(at, " and "), sanitize.Name(l.HolderName, "another agent"), l.Until.Std().UTC().Format("15:04 MST")))
 	}
 	switch {
 	case len(named) == 0 && more == 0:
@@ -101,22 +99,4 @@ func leasedPath(folder, pattern string) (string, bool) {
 		return "some of " + strconv.Quote(inside), true
 	}
 	return strconv.Quote(inside), true
-}
-
-// leaseholder returns the name of an agent with nothing in it that could read as more than that.
-func leaseholder(name string) string {
-	word := strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_.@", r) {
-			return r
-		}
-		return '_'
-	}, name)
-	runes := []rune(word)
-	if len(runes) > maxLeaseholder {
-		word = string(runes[:maxLeaseholder]) + "…"
-	}
-	if word == "" {
-		return "another agent"
-	}
-	return word
 }
