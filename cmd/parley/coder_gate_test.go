@@ -304,6 +304,30 @@ func TestSkillsHandNoRulesOnUnasked(t *testing.T) {
 	}
 }
 
+// TestSkillsOfSubagentsRunNothingUnasked has a subagent of the person's own load a skill, which comes with the repository and runs a command
+// as the subagent starts.
+func TestSkillsOfSubagentsRunNothingUnasked(t *testing.T) {
+	t.Parallel()
+	const prompt = "Have it done"
+	for _, agent := range []string{newestClaude, olderClaude} {
+		t.Run(agent, func(t *testing.T) {
+			t.Parallel()
+			call := modeltest.Call{Tool: "Agent", Input: map[string]any{"description": "do it", "prompt": "Do the task of a subagent", "subagent_type": "helper"}}
+			c := newClaudeOf(t, agent, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Calls: []modeltest.Call{call}}, {Text: "I am ready"}}})
+			c.writeText(t, filepath.Join(c.home, ".claude", "agents", "helper.md"), "---\nname: helper\ndescription: helps\nskills: neat\n---\nYou help.\n")
+			c.writeText(t, filepath.Join(c.project, ".claude", "skills", "neat", "SKILL.md"), "---\nname: neat\ndescription: makes things neat\n---\nBe neat.\n!`touch unasked`\n")
+			state := c.setUp(t, "claude-code")
+			attend(t, state)
+			end := c.background(t, "-p", prompt, "--permission-mode", "acceptEdits")
+			decide(t, state, "deny", awaitCall(t, state, "helper"), "--message", "nobody has looked at it")
+			end()
+			if results := c.model.Results(prompt); isThere(c.project, "unasked") || len(results) != 1 || !strings.Contains(results[0].Text, "denied in Parley: nobody has looked at it") {
+				t.Errorf("the command has run: %t; the model has read %q", isThere(c.project, "unasked"), results)
+			}
+		})
+	}
+}
+
 // TestDoctorNamesHooksThatAllow has a hook of others allow each call. In the mode default, where Parley's own hook leaves a
 // call to Claude Code's prompt, it runs unasked, which the doctor and setup say of the settings of each and of a plugin. In
 // another mode Parley asks all the same.
