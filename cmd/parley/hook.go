@@ -91,6 +91,7 @@ On PreToolUse a call without effect, and one that the agent's own settings allow
 			return nil
 		case token != "":
 			if token == hook.ProbeDies {
+				fmt.Fprintln(env.stderr, hook.ProbeDied)
 				return dies()
 			}
 			response, err := agent.RefuseProbe(env.stdin, hook.ProbeReason(token, string(env.options.state)))

@@ -1,13 +1,10 @@
 package hook
 
 import (
-	"encoding/json"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"parley/internal/regular"
 )
 
 // entry returns how Claude Code was started: "cli" in a terminal, "sdk-cli" with -p.
@@ -45,46 +42,6 @@ func ClaudeConfig(env func(string) (string, bool)) string {
 	return ""
 }
 
-// claudeSettings is what is read of a file of settings.
-type claudeSettings struct {
-	Permissions struct {
-		Allow []string `json:"allow"`
-	} `json:"permissions"`
-	Sandbox struct {
-		Enabled bool `json:"enabled"`
-	} `json:"sandbox"`
-}
-
-// settingsFor returns all settings for a folder. A file that cannot be read says nothing.
-func settingsFor(folder string, env func(string) (string, bool)) (all []claudeSettings) {
-	files := []string{
-		"/etc/claude-code/managed-settings.json",
-		filepath.Join(folder, ".claude", "settings.json"), filepath.Join(folder, ".claude", "settings.local.json"),
-	}
-	if own := ClaudeConfig(env); own != "" {
-		files = append(files, filepath.Join(own, "settings.json"))
-	}
-	for _, path := range files {
-		text, err := regular.ReadLinked(path)
-		if err != nil {
-			continue
-		}
-		var s claudeSettings
-		if json.Unmarshal(text, &s) == nil {
-			all = append(all, s)
-		}
-	}
-	return all
-}
-
-// allowedBySettings returns the permission rules that allow calls, from all settings for a folder.
-func allowedBySettings(folder string, env func(string) (string, bool)) (rules []string) {
-	for _, s := range settingsFor(folder, env) {
-		rules = append(rules, s.Permissions.Allow...)
-	}
-	return rules
-}
-
 // AllowedTools returns the rules of the settings for a folder that allow all calls of a tool. The hook leaves these to Claude
 // Code. It returns each rule once, and none for a tool that needs no question.
 func AllowedTools(folder string, env func(string) (string, bool)) (rules []string) {
@@ -110,20 +67,15 @@ func allowsCall(entry string, call toolCall) bool {
 	if !closed || tool != call.tool {
 		return false
 	}
-	var input struct {
-		Command string `json:"command"`
-		URL     string `json:"url"`
-	}
-	if json.Unmarshal(call.input, &input) != nil {
-		return false
-	}
 	switch tool {
 	case "Bash":
-		return allowsCommand(spec, input.Command)
+		line, ok := textMember(call.input, "command")
+		return ok && allowsCommand(spec, line)
 	case "WebFetch":
-		at, err := url.Parse(input.URL)
-		domain, ok := strings.CutPrefix(spec, "domain:")
-		return err == nil && ok && domain != "" && at.Hostname() == domain
+		address, ok := textMember(call.input, "url")
+		domain, of := strings.CutPrefix(spec, "domain:")
+		at, err := url.Parse(address)
+		return ok && of && err == nil && domain != "" && at.Hostname() == domain
 	}
 	return false
 }

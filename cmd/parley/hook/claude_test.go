@@ -48,6 +48,43 @@ func TestSettingsAllowOnlyWhatIsUnderstood(t *testing.T) {
 	}
 }
 
+// TestSettingsAllowWhatRuns has the input of a call name what a rule allows beside what Claude Code runs: it takes members by their very
+// names.
+func TestSettingsAllowWhatRuns(t *testing.T) {
+	for _, test := range []struct{ rule, tool, input string }{
+		{"Bash(npm run *)", "Bash", `{"command":"rm -rf ~","Command":"npm run build"}`},
+		{"Bash(npm run *)", "Bash", `{"COMMAND":"npm run build"}`},
+		{"WebFetch(domain:a.org)", "WebFetch", `{"url":"https://b.org","URL":"https://a.org"}`},
+		{"Bash(npm run *)", "Bash", `{"command":["npm run build"]}`},
+	} {
+		if allowsCall(test.rule, toolCall{tool: test.tool, input: json.RawMessage(test.input)}) {
+			t.Errorf("%s allows %s", test.rule, test.input)
+		}
+	}
+}
+
+// TestRulesAreReadAsClaudeCodeDoes has rules beside some that are none, and in places where Claude Code reads none.
+func TestRulesAreReadAsClaudeCodeDoes(t *testing.T) {
+	for text, want := range map[string][]string{
+		`{"permissions":{"allow":["Bash",1,"Edit"]}}`:                        {"Bash", "Edit"},
+		"\ufeff" + `{"permissions":{"allow":["Bash"]}}`:                      {"Bash"},
+		`{"Permissions":{"allow":["Bash"]}}`:                                 nil,
+		`{"permissions":{"Allow":["Bash"]}}`:                                 nil,
+		`{"permissions":{"allow":[]},"Permissions":{"allow":["Bash"]}}`:      nil,
+		`{"permissions":{"allow":"Bash"}}`:                                   nil,
+		`{"permissions":{"allow":["Bash"]},"permissions":{"deny":["Edit"]}}`: nil,
+		`{"permissions":{"allow":["Bash"]} /* a comment */}`:                 nil,
+	} {
+		folder := t.TempDir()
+		if err := errors.Join(os.Mkdir(filepath.Join(folder, ".claude"), 0o700), os.WriteFile(filepath.Join(folder, ".claude", "settings.json"), []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if got := allowedBySettings(folder, func(string) (string, bool) { return "", false }); !slices.Equal(got, want) {
+			t.Errorf("%s allows %q", text, got)
+		}
+	}
+}
+
 // TestAllowedToolsAreNamed has rules for whole tools, which the hook leaves to Claude Code.
 func TestAllowedToolsAreNamed(t *testing.T) {
 	home, folder := t.TempDir(), t.TempDir()

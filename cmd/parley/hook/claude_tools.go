@@ -1,14 +1,19 @@
 package hook
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"parley/internal/regular"
 )
 
 // ClaudeTool says whether the calls of a tool of Claude Code are asked about. Calls of a tool that is not listed are.
@@ -35,7 +40,8 @@ const (
 // ClaudeTools returns the tools of Claude Code, by name.
 func ClaudeTools() []ClaudeTool {
 	const starts = "starts a subagent, whose calls are asked about one by one. It is asked about where the folder, or one above it, " +
-		"has `.claude/agents`, whose files run commands, and where the subagent works elsewhere (`isolation`)"
+		"has `.claude/agents`, whose files run commands, where a definition of yours or of a plugin loads `skills`, which a folder may bring too, " +
+		"and where the subagent works elsewhere (`isolation`)"
 	return []ClaudeTool{
 		{Name: "Agent", Why: starts, free: startsHere},
 		{Name: "Bash", Asked: true, Shown: true, Why: "runs a command"},
@@ -150,5 +156,60 @@ func startsHere(call toolCall, folder string, env func(string) (string, bool)) b
 			}
 		}
 	}
-	return true
+	kind, _ := textMember(call.input, "subagent_type")
+	kind = cmp.Or(kind, generalPurpose)
+	return !preloads(own, kind) && (!strings.Contains(kind, ":") || !preloads(filepath.Join(ClaudeConfig(env), "plugins"), kind))
+}
+
+// maxDefinitions bounds the files and folders that are looked through for definitions of subagents.
+const maxDefinitions = 20_000
+
+// builtIn are the kinds of subagents that Claude Code has itself. A definition may replace one.
+var builtIn = []string{"Explore", "Plan", "claude", "claude-code-guide", "fork", generalPurpose, "statusline-setup"}
+
+const generalPurpose = "general-purpose" // where a call names none
+
+// preloads reports whether a definition of a subagent below a folder may have skills loaded as it starts, which runs their commands. One of
+// the person's may name a skill that a repository brings. For Claude Code's own kinds those alone count that may be in their place.
+func preloads(folder, kind string) bool {
+	looked, found := 0, false
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		switch looked++; {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case looked > maxDefinitions:
+			return errors.New("too many")
+		case d.Type()&fs.ModeSymlink != 0: // not followed here; it is where the link leads
+			if at, err := os.Stat(path); err == nil && at.IsDir() {
+				return errors.New("a link to a folder")
+			}
+		case d.IsDir():
+			return nil
+		}
+		if !strings.EqualFold(filepath.Ext(path), ".md") {
+			return nil
+		}
+		text, err := regular.ReadLinked(path)
+		if err != nil {
+			return err
+		}
+		if head := frontMatter(text); preloading.Match(head) && (!slices.Contains(builtIn, kind) || bytes.Contains(head, []byte(kind))) {
+			found = true
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found || err != nil
+}
+
+// preloading matches the member of a definition that names skills.
+var preloading = regexp.MustCompile(`(?m)(^|[\s{,"'])skills["']?\s*:`)
+
+// frontMatter returns what stands between the first two lines of dashes.
+func frontMatter(text []byte) []byte {
+	_, text, _ = bytes.Cut(text, []byte("---"))
+	head, _, _ := bytes.Cut(text, []byte("\n---"))
+	return head
 }

@@ -23,8 +23,15 @@ func ProbeReason(token, state string) string {
 	if real, err := filepath.EvalSymlinks(state); err == nil {
 		state = real
 	}
-	return fmt.Sprintf("a call to try the hook: %.*s of %s", maxToken, token, state)
+	return fmt.Sprintf("a call to try the hook: %.*s of %s%s", maxToken, token, state, probeWords)
 }
+
+// probeWords say why a call is denied to who has not tried it: a repository's settings can give the variable to all hooks.
+const probeWords = "; hooks deny each call while " + ProbeVariable + " is in their environment, which parley doctor sets for its own call alone: " +
+	"where it is not yours, take it out of env in the settings of the coding agent"
+
+// ProbeDied is what a hook says as it kills itself.
+const ProbeDied = "parley: this hook ends itself, as " + ProbeVariable + " in its environment says" + probeWords
 
 // RefuseProbe reads a request of the agent, and returns the response that denies the call for a reason. It returns none
 // where the event asks about no call.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"parley/internal/regular"
 )
 
 // unaskedByClaudeCode says why Claude Code might make a call without its prompt, in a terminal in the mode default, so that
@@ -20,7 +22,7 @@ func unaskedByClaudeCode(call toolCall, folder string, env func(string) (string,
 		return ""
 	case slices.ContainsFunc(allowedBySettings(folder, env), func(entry string) bool { return allowsCall(entry, call) }):
 		return ""
-	case slices.ContainsFunc(settingsFor(folder, env), func(s claudeSettings) bool { return s.Sandbox.Enabled }):
+	case slices.ContainsFunc(settingsFor(folder, env), func(s claudeSettings) bool { return s.sandbox }):
 		return "the settings have Claude Code run commands in a sandbox without a question"
 	case writesFile(call.tool) && !isPlainFile(call, folder):
 		return "Claude Code writes some files outside of the folder, and some in .claude, without a question"
@@ -83,21 +85,51 @@ func hasOwnRules(call toolCall) bool {
 	most := int64(maxTranscript)
 	for until := time.Now().Add(writtenWithin); ; time.Sleep(writtenLook) {
 		text := call.endOfConversation(most)
-		own := text
-		if call.part != "" { // it has a transcript of its own
-			own, _ = readTail(filepath.Join(strings.TrimSuffix(call.transcript, ".jsonl"), "subagents", "agent-"+call.part+".jsonl"), most)
+		own, rules, whole := text, false, true
+		if call.part != "" {
+			own, rules, whole = call.ofSubagents(most)
 		}
-		most = writtenNew
-		if bringsRules(text) || bringsRules(own) {
+		if rules || bringsRules(text) {
 			return true
 		}
-		if call.id != "" && bytes.Contains(own, []byte(`"`+call.id+`"`)) {
+		if whole {
+			most = writtenNew
+		}
+		if whole && call.id != "" && bytes.Contains(own, []byte(`"`+call.id+`"`)) {
 			return false
 		}
 		if time.Now().After(until) {
 			return true
 		}
 	}
+}
+
+const maxDepth = 16 // of subagents that subagents have started
+
+// ofSubagents returns the end of the conversation of the subagent that makes a call, and whether it has rules of a skill or a command, or
+// one of the subagents above it, which hands them on. A subagent that a skill has started (context: fork) has those of the skill, and no
+// conversation says so: a file beside it does. It reports whether all those above could be told.
+func (c toolCall) ofSubagents(most int64) (own []byte, rules, whole bool) {
+	folder := filepath.Join(strings.TrimSuffix(c.transcript, ".jsonl"), "subagents")
+	for part, depth := c.part, 0; depth < maxDepth; depth++ {
+		path := filepath.Join(folder, "agent-"+part)
+		text, _ := readTail(path+".jsonl", most)
+		if own == nil {
+			own = text
+		}
+		forked, err := filepath.Glob(path + ".forked-skill*")
+		if len(forked) > 0 || err != nil || bringsRules(text) {
+			return own, true, true
+		}
+		about, err := regular.ReadLinked(path + ".meta.json")
+		if err != nil || !json.Valid(about) {
+			return own, false, false
+		}
+		if part, _ = textMember(about, "parentAgentId"); part == "" {
+			return own, false, true
+		}
+	}
+	return own, true, true
 }
 
 func bringsRules(conversation []byte) bool {

@@ -64,27 +64,82 @@ func TestRulesOfSkillsAreSeen(t *testing.T) {
 	for name, test := range map[string]struct {
 		main, own string
 		part      string
+		files     map[string]string // beside the conversation of a subagent
 		want      bool
 	}{
-		"none":                      {main: call},
-		"empty":                     {main: rules("[]") + call},
-		"some":                      {main: rules(`["Bash"]`) + call, want: true},
-		"unreadable":                {main: `{"attachment":{"type":"command_permissions","allowedTools":"Bash"}}` + "\n" + call, want: true},
-		"a person's words":          {main: `{"type":"user","message":{"content":"what is command_permissions?"}}` + "\n" + call},
-		"the call is not there yet": {main: `{"type":"user"}` + "\n", want: true},
-		"no conversation":           {want: true},
-		"a subagent's":              {main: "{}\n", own: call, part: "a1"},
-		"a subagent's skill":        {main: "{}\n", own: rules(`["Bash"]`) + call, part: "a1", want: true},
-		"a subagent's, elsewhere":   {main: call, part: "a2", want: true},
+		"none":                            {main: call},
+		"empty":                           {main: rules("[]") + call},
+		"some":                            {main: rules(`["Bash"]`) + call, want: true},
+		"unreadable":                      {main: `{"attachment":{"type":"command_permissions","allowedTools":"Bash"}}` + "\n" + call, want: true},
+		"a person's words":                {main: `{"type":"user","message":{"content":"what is command_permissions?"}}` + "\n" + call},
+		"the call is not there yet":       {main: `{"type":"user"}` + "\n", want: true},
+		"no conversation":                 {want: true},
+		"a subagent's":                    {main: "{}\n", own: call, part: "a1", files: map[string]string{"a1.meta.json": "{}"}},
+		"a subagent's skill":              {main: "{}\n", own: rules(`["Bash"]`) + call, part: "a1", files: map[string]string{"a1.meta.json": "{}"}, want: true},
+		"a subagent's, elsewhere":         {main: call, part: "a2", want: true},
+		"a subagent of nobody knows whom": {main: "{}\n", own: call, part: "a1", want: true},
+		"a skill's subagent":              {main: "{}\n", own: call, part: "a1", files: map[string]string{"a1.meta.json": "{}", "a1.forked-skill.json": `{"skillName":"neat"}`}, want: true},
+		"a subagent's subagent":           {main: "{}\n", own: call, part: "a1", files: map[string]string{"a1.meta.json": `{"parentAgentId":"a0"}`, "a0.meta.json": "{}", "a0.jsonl": "{}\n"}},
+		"below a subagent's skill":        {main: "{}\n", own: call, part: "a1", files: map[string]string{"a1.meta.json": `{"parentAgentId":"a0"}`, "a0.meta.json": "{}", "a0.jsonl": rules(`["Bash"]`)}, want: true},
+		"below a skill's subagent":        {main: "{}\n", own: call, part: "a1", files: map[string]string{"a1.meta.json": `{"parentAgentId":"a0"}`, "a0.meta.json": "{}", "a0.forked-skill.json": "{}"}, want: true},
+		"in a circle":                     {main: "{}\n", own: call, part: "a1", files: map[string]string{"a1.meta.json": `{"parentAgentId":"a1"}`}, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			write(name+".jsonl", test.main)
 			if test.own != "" {
 				write(filepath.Join(name, "subagents", "agent-"+test.part+".jsonl"), test.own)
 			}
+			for file, text := range test.files {
+				write(filepath.Join(name, "subagents", "agent-"+file), text)
+			}
 			if got := hasOwnRules(toolCall{id: "toolu_1", part: test.part, transcript: filepath.Join(folder, name+".jsonl")}); got != test.want {
 				t.Errorf("%t", got)
 			}
 		})
+	}
+}
+
+// TestSandboxIsSeen has settings switch on a sandbox in each way that Claude Code takes, and in none.
+func TestSandboxIsSeen(t *testing.T) {
+	const on = "the settings have Claude Code run commands in a sandbox without a question"
+	for text, seen := range map[string]bool{
+		`{"sandbox":{"enabled":true}}`:                                true,
+		"\ufeff" + `{"sandbox":{"enabled":true}}`:                     true,
+		`{"sandbox":{"enabled":true,"Enabled":false}}`:                true,
+		`{"sandbox":{"enabled":true},"Sandbox":{"enabled":false}}`:    true,
+		`{"sandbox":{"enabled":true},"permissions":{"allow":[1]}}`:    true,
+		`{"permissions":{"allow":"Read"},"sandbox":{"enabled":true}}`: true,
+		`{"permissions":[],"sandbox":{"enabled":true}}`:               true,
+		`{"sandbox":{"enabled":false},"sandbox":{"enabled":true}}`:    true,
+		`{"sandbox":{"enabled":"true"}}`:                              true, // in doubt
+		`{"sandbox":[]}`:                                              true,
+		`{"sandbox":{"enabled":true}, /* a comment */ "model":"x"}`:   true,
+		`{"sandbox":{"enabled":false}}`:                               false,
+		`{"sandbox":{"Enabled":true}}`:                                false,
+		`{"sandbox":{"network":{}}}`:                                  false,
+		`{"sandbox":null,"permissions":{"allow":["Read"]}}`:           false,
+		`{}`: false,
+		"":   false,
+	} {
+		for _, path := range []string{"project/.claude/settings.json", "project/.claude/settings.local.json", "home/.claude/settings.json", "home/.claude/remote-settings.json"} {
+			root := t.TempDir()
+			path = filepath.Join(root, path)
+			conversation := filepath.Join(root, "c.jsonl")
+			for path, text := range map[string]string{path: text, conversation: `{"id":"toolu_1"}`} {
+				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			env := func(name string) (string, bool) {
+				return map[string]string{"HOME": filepath.Join(root, "home"), "CLAUDE_CODE_ENTRYPOINT": "cli"}[name], true
+			}
+			call := toolCall{event: PreToolUse, id: "toolu_1", tool: "Bash", mode: "default", input: json.RawMessage(`{"command":"make"}`), transcript: conversation}
+			if why := unaskedByClaudeCode(call, filepath.Join(root, "project"), env); (why == on) != seen {
+				t.Errorf("%s in %s: %q", text, path, why)
+			}
+		}
 	}
 }

@@ -1,0 +1,56 @@
+package hook
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestSubagentsThatLoadSkillsAreAskedAbout has definitions of a person's own name skills, which run their commands as the subagent starts and
+// may be a repository's.
+func TestSubagentsThatLoadSkillsAreAskedAbout(t *testing.T) {
+	const loads, plain = "---\nname: helper\ndescription: helps\nskills: neat\n---\nYou help.\n", "---\nname: helper\ndescription: has skills\n---\nskills: none\n"
+	for name, test := range map[string]struct {
+		files map[string]string // below the person's folder
+		kind  string
+		free  bool
+	}{
+		"none":                    {nil, "general-purpose", true},
+		"no kind":                 {map[string]string{"agents/a.md": loads}, "", true},
+		"its own":                 {map[string]string{"agents/a.md": loads}, "helper", false},
+		"another of the person's": {map[string]string{"agents/a.md": loads, "agents/b.md": plain}, "other", false},
+		"Claude Code's":           {map[string]string{"agents/a.md": loads}, "general-purpose", true},
+		"in place of that":        {map[string]string{"agents/a.md": "---\nname: general-purpose\n\"skills\": [neat]\n---\n"}, "general-purpose", false},
+		"plain":                   {map[string]string{"agents/a.md": plain}, "helper", true},
+		"in a folder":             {map[string]string{"agents/b/c/a.md": loads}, "helper", false},
+		"a plugin's":              {map[string]string{"plugins/cache/x/agents/a.md": loads}, "x:helper", false},
+		"a plain plugin's":        {map[string]string{"plugins/cache/x/agents/a.md": plain}, "x:helper", true},
+		"another than a plugin's": {map[string]string{"plugins/cache/x/agents/a.md": loads}, "helper", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home, folder := t.TempDir(), t.TempDir()
+			for path, text := range test.files {
+				path = filepath.Join(home, ".claude", path)
+				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			input := map[string]string{"description": "do it", "prompt": "do it"}
+			if test.kind != "" {
+				input["subagent_type"] = test.kind
+			}
+			text, err := json.Marshal(input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			env := func(name string) (string, bool) { return home, name == "HOME" }
+			if got := needsNoQuestion(toolCall{tool: "Agent", input: text, folder: folder}, folder, env); got != test.free {
+				t.Errorf("needs no question: %t", got)
+			}
+		})
+	}
+}
