@@ -353,10 +353,14 @@ func TestPageStaysWholeAfterEachAct(t *testing.T) {
 			})()`
 			look := func(act string) {
 				t.Helper()
-				b.run(`window.drawn = false; requestAnimationFrame(() => requestAnimationFrame(() => { window.drawn = true; }))`) // what follows a size is placed in the next frame
-				b.until(`window.drawn`)
+				// As it is painted: what follows a size is placed by an observer of sizes, of which this one is the last.
+				b.run(`window.painted = undefined; requestAnimationFrame(() => {
+					const last = new ResizeObserver(() => { last.disconnect(); window.painted = ` + lie + `; });
+					last.observe(document.body);
+				})`)
+				b.until(`window.painted !== undefined`)
 				b.shotIfWanted(fmt.Sprintf("after-%s-%d", strings.ReplaceAll(act, " ", "-"), width))
-				if wrong := b.text(lie); wrong != "" {
+				if wrong := b.text(`window.painted`); wrong != "" {
 					t.Errorf("after %s: %s", act, wrong)
 				}
 				if got := b.text(`document.documentElement.scrollWidth > innerWidth`); got != "false" {
