@@ -494,6 +494,17 @@ func (r *Review) Words() string {
 	return ""
 }
 
+// ToAsker returns Words as the asker of the call reads them, who does not decide.
+func (r *Review) ToAsker() string {
+	switch r.How {
+	case events.ReviewHandedOn:
+		return "leaves it to the host"
+	case events.ReviewSampled:
+		return "would allow the call, which was drawn for the host to check"
+	}
+	return r.Words()
+}
+
 // OwnVote is what has become of the viewer's vote; "" if it has not voted.
 type OwnVote string
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -15,9 +16,12 @@ import (
 	"testing"
 	"time"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"parley/actors/view"
 	"parley/cmd/parley/modeltest"
 	"parley/gateway/api"
+	"parley/internal/eventually"
 )
 
 // forger is the name under which the test binary listens on a node's socket in its place, and allows everything.
@@ -94,6 +98,62 @@ func TestNothingTakesTheNodesPlace(t *testing.T) {
 			results := c.model.Results(prompt)
 			if len(results) != 2 || !strings.Contains(results[1].Text, test.reads) || isThere(c.project, "a.txt") {
 				t.Errorf("the command has run: %t; the model has read %q", isThere(c.project, "a.txt"), results)
+			}
+		})
+	}
+}
+
+// TestToolsAreNoForgers has a program in the place of the node, beside it and after its end, and below another coding agent. The MCP server
+// of a coding agent tells it nothing: its tools fail, and say why.
+func TestToolsAreNoForgers(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("processes are told apart on Linux alone")
+	}
+	for _, test := range []struct {
+		name     string
+		lives    bool
+		variable string // that the forger has of another coding agent
+		reads    string // "" where it is taken for a node
+	}{
+		{"beside it", true, "", "answers on the node's socket, and the node is process"},
+		{"after its end, below another coding agent", false, "CODEX_THREAD_ID=another", "answers on the node's socket, and a coding agent has started it"},
+		{"after its end, by a person", false, "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			state := t.TempDir()
+			if test.lives {
+				startProcess(t, filepath.Join(state, logFile), "parley", "serve", "--state", state, "--listen", "off")
+				if _, errs, exit := runTest(t.Context(), state, nil, "status", "--wait", "60s"); exit != 0 {
+					t.Fatal(errs)
+				}
+			}
+			forged := exec.Command(forger, state)
+			forged.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+			if test.variable != "" {
+				forged.Env = append(forged.Env, test.variable)
+			}
+			if err := forged.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = forged.Process.Kill(); _ = forged.Wait() })
+			eventually.Holds(t, "it listens", func() bool {
+				_, err := os.Stat(filepath.Join(state, "forged"))
+				return err == nil
+			})
+			// The server is below a program that is called as the coding agent, as it would be.
+			c := exec.Command("bash", "-c", `exec -a claude bash -c 'parley --state "$0" mcp --for claude-code; true' "$0"`, state)
+			c.Dir = t.TempDir()
+			c.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "CLAUDE_PROJECT_DIR="+c.Dir)
+			h := &modelServer{t: t, folder: state}
+			m := h.connectTo(&sdk.CommandTransport{Command: c}, "2025-06-18", nil)
+			got := m.use("read_mail", arguments{})
+			if refused := got.Error != nil && strings.Contains(got.raw, test.reads); test.reads != "" && !refused {
+				t.Errorf("the model has read %s", got.raw)
+			}
+			if test.reads == "" && (got.Error != nil && strings.Contains(got.raw, "answers on the node's socket")) {
+				t.Errorf("a node that a person has started is refused: %s", got.raw)
 			}
 		})
 	}

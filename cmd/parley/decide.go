@@ -452,7 +452,7 @@ func settleApprovals(ctx context.Context, env *environment, which []permission, 
 func printDecision(ctx context.Context, env *environment, which permission, how decision, o view.Outcome) error {
 	reviewed := which.Review != nil && o.Status == view.StatusSuperseded
 	if !reviewed && !slices.Contains([]view.FormStatus{view.StatusAnswered, view.StatusAnswering, view.StatusVoted}, o.Status) {
-		return outcomeError(o)
+		return outcomeError(o, which.Message)
 	}
 	done := decidedCall{Outcome: o, Number: which.Number, Decision: how.choice, Call: which.call()}
 	var ruleErr error

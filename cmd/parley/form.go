@@ -315,6 +315,9 @@ acknowledged, dismissed, or worked on). It ends at once if the message has come 
 			return err
 		}
 		switch {
+		case until == "" && o.Status == view.StatusSuperseded: // a copy, whose asker the agent may have no name for
+			m, _ := api.GetMessage.Do(c.Context(), env, api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])})
+			return outcomeError(o, m)
 		case until == "":
 			return printOutcome(env, o, requestText)
 		case o.Status == view.StatusDeclined && o.Promise.IsZero():
@@ -468,11 +471,11 @@ func printOutcome(env *environment, o view.Outcome, text func(view.Outcome) stri
 	if o.Status == view.StatusAnswered {
 		return env.print(o, func() string { return text(o) })
 	}
-	return outcomeError(o)
+	return outcomeError(o, view.Message{})
 }
 
-// outcomeError returns the error for an outcome that is no answer.
-func outcomeError(o view.Outcome) error {
+// outcomeError returns the error for an outcome that is no answer, of a message as far as that is known.
+func outcomeError(o view.Outcome, of view.Message) error {
 	code := parley.Cancelled
 	switch o.Status {
 	case view.StatusDeclined:
@@ -481,7 +484,7 @@ func outcomeError(o view.Outcome) error {
 		code = parley.Expired
 	case view.StatusCancelled, view.StatusSuperseded:
 	}
-	return parley.Refuse(code, "form %s was %s", view.ShortID(o.Form), show.Outcome(o))
+	return parley.Refuse(code, "form %s was %s", view.ShortID(o.Form), show.Outcome(o, of))
 }
 
 // asUsage returns the refusal of an argument as an error of usage.

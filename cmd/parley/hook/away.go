@@ -73,10 +73,10 @@ func (a Agent) settle(call toolCall, d Decision, o Options) Decision {
 	case Deny:
 		d.Decided = true
 		switch {
-		case !d.Away:
-			d.Reason = "denied by Parley, where nobody can be asked at a prompt: " + d.Reason
 		case o.WhenAway == Deny:
 			d.Reason = "denied by Parley (--when-away deny): " + d.Reason
+		case !d.Away:
+			d.Reason = "denied by Parley, where nobody can be asked at a prompt: " + d.Reason
 		default:
 			d.Reason = "denied by Parley: " + d.Reason + ", and without a terminal nobody can be asked (parley setup " + a.Name + " --when-away)"
 		}

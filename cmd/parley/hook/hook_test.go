@@ -153,6 +153,8 @@ func TestWhenAwaySays(t *testing.T) {
 		{PreToolUse, "sdk-cli", Mode, nobody, "", "", "the permission mode of Claude Code decides"},
 		{PreToolUse, "sdk-cli", Mode, tooLarge, "", "deny", "it is too large"},
 		{PreToolUse, "cli", Mode, tooLarge, "", "ask", "it is too large"},
+		{PreToolUse, "cli", Deny, tooLarge, "", "deny", "denied by Parley (--when-away deny): it is too large"}, // there is a prompt
+		{PermissionRequest, "cli", Deny, tooLarge, "", "deny", "denied by Parley (--when-away deny): it is too large"},
 		{PreToolUse, "sdk-cli", Defer, nobody, "", "defer", "resumed"},
 		{PreToolUse, "sdk-cli", Defer, tooLarge, "", "deny", "it is too large"},
 		{PreToolUse, "sdk-cli", Defer, nobody, "sub", "deny", "--when-away"},

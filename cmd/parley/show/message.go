@@ -331,7 +331,11 @@ func reviewed(e view.Message, s terminal.Screen) string {
 		}
 		return text
 	}
-	text := ", reviewer " + partyOf(&e)(r.By, r.ByName) + " " + r.Words()
+	words := r.Words()
+	if e.Sent {
+		words = r.ToAsker()
+	}
+	text := ", reviewer " + partyOf(&e)(r.By, r.ByName) + " " + words
 	if r.Note != "" {
 		note := []rune(r.Note)
 		if len(note) > maxOpinion {

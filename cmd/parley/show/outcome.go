@@ -11,10 +11,8 @@ import (
 	"parley/mailbox"
 )
 
-// Outcome returns an outcome in words.
-func Outcome(o view.Outcome) string {
-	return ended(o, func(id capabilities.ID, name string) string { return Party(name, id) })
-}
+// Outcome returns the outcome of a message in words.
+func Outcome(o view.Outcome, of view.Message) string { return ended(o, partyOf(&of)) }
 
 func ended(o view.Outcome, party func(id capabilities.ID, name string) string) string {
 	text := string(o.Status)

@@ -41,4 +41,8 @@ func TestPartiesAreNamed(t *testing.T) {
 	if whole(got) {
 		t.Errorf("whole IDs: %s", got)
 	}
+	e.Sent = true
+	if got := Message(e, terminal.Screen{}); strings.Contains(got, "leaves it to you") || !strings.Contains(got, "leaves it to the host") {
+		t.Errorf("the asker reads %s", got)
+	}
 }
