@@ -34,6 +34,7 @@ type Form struct {
 	Need        uint32            `json:"need,omitempty"`     // so many hosts have to answer; another node counts as one (default 1)
 	Veto        *bool             `json:"veto,omitempty"`     // of a form that needs several: one decline ends it (default true)
 	NoSelf      bool              `json:"noSelf,omitempty"`   // answers by agents of the asker's own host are refused
+	Passkey     bool              `json:"passkey,omitempty"`  // an answer has to be signed with a passkey; a decline needs none
 
 	Origin *events.Origin `json:"-"` // of a form asked in a dialect
 }
@@ -70,6 +71,7 @@ type Approval struct {
 	Escalate []Escalation      `json:"escalate,omitempty"` // as in Form; only with Need
 	Need     uint32            `json:"need,omitempty"`     // so many hosts have to allow the call once, the agent's own among them (default 1)
 	Veto     *bool             `json:"veto,omitempty"`     // with Need: one denial ends it (default true); that of the agent's own host always does
+	Passkey  bool              `json:"passkey,omitempty"`  // who allows it signs that with a passkey: no rule, mandate or reviewer does; a denial needs none
 
 	Origin *events.Origin `json:"-"` // as in Form
 }

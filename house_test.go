@@ -23,6 +23,7 @@ var imports = map[string][]string{
 	"internal/realpath":     {},
 	"internal/strike":       {},
 	"internal/pack":         {},
+	"internal/passkeytest":  {".", "events", "mailbox/passkey"},
 	"internal/websocket":    {},
 	"capabilities":          {"internal/fault", "internal/pack"},
 	"events":                {"capabilities", "internal/pack"},

@@ -25,6 +25,8 @@ type Permission struct {
 
 	Offers []Offer `json:"offers,omitempty"` // the standing rules that an answer may make, that for the very call first
 
+	Passkey bool `json:"passkey,omitempty"` // who allows it has to sign that with a passkey
+
 	Use *AskedUse `json:"use,omitempty"` // of a resource, which asks for it; nil for the call of an agent
 }
 
@@ -67,6 +69,9 @@ func (p *Permission) Around() (before, after string) {
 	}
 	if u := p.Use; u != nil {
 		appendParts(&b, "use", u.By.String(), u.Holder, u.Through, string(u.Kind), u.Name, u.Called)
+	}
+	if p.Passkey {
+		appendParts(&b, "passkey")
 	}
 	return before, b.String()
 }

@@ -673,7 +673,7 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 	}
 	v.said(e, f.Asker)
 	e.PromiseID, e.ResolverID = f.Promise, f.Resolver
-	e.Deadline, e.NoForward, e.Origin = f.Deadline, f.NoForward, f.AskedIn()
+	e.Deadline, e.NoForward, e.Passkey, e.Origin = f.Deadline, f.NoForward, f.AsksPasskey(), f.AskedIn()
 	e.Held = f.IsOpen() && e.Origin != nil && e.Origin.Dialect == events.Held
 	e.Forwarder, e.ForwardName = f.Forwarder, v.nameOf(f.Forwarder)
 	for _, id := range f.Chain {
@@ -728,6 +728,7 @@ func (v *viewer) outcome(f *mailbox.Form, reveal bool) (view.Outcome, error) {
 		return o, nil
 	}
 	o.Status, o.By, o.ByName, o.At, o.Settlement = view.StatusAnswered, a.By, v.deciderOf(a.By), a.Date, a.Answer
+	o.Signed = mailbox.Signed(f) != nil
 	if o.Allowed = v.state.Allows(f); f.From == v.state.ID {
 		o.Digest = f.Digest()
 	}

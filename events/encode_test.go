@@ -72,7 +72,7 @@ func compareEncodings(t *testing.T, name string, e Event, plain any) {
 
 // TestSnapshotsHaveEvents decodes events by reflection, as snapshots do.
 func TestSnapshotsHaveEvents(t *testing.T) {
-	for _, f := range []*FormRequested{goldenForm(), goldenFormOfDialect(), goldenRoutedForm(), goldenCopy(), goldenCall()} {
+	for _, f := range []*FormRequested{goldenForm(), goldenFormOfDialect(), goldenRoutedForm(), goldenSignedForm(), goldenCopy(), goldenCall()} {
 		var got *FormRequested
 		if err := msgpack.Unmarshal(encoded(t, f), &got); err != nil || !reflect.DeepEqual(got, f) {
 			t.Errorf("got %+v, %v", got, err)

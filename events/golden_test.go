@@ -91,6 +91,12 @@ func goldenRoutedForm() *FormRequested {
 	return f
 }
 
+func goldenSignedForm() *FormRequested {
+	f := goldenRoutedForm()
+	f.Route.Passkey = true
+	return f
+}
+
 func goldenCopy() *FormRequested {
 	f := goldenRoutedForm()
 	f.Steps = &CopySteps{

@@ -50,6 +50,7 @@ type Route struct {
 	NoSelf   bool         `json:"noSelf,omitempty"`   // agents of the asker's own host do not count
 	Remind   []Delay      `json:"remind,omitempty"`   // when who may answer is reminded, in order
 	Escalate []Escalation `json:"escalate,omitempty"` // in order
+	Passkey  bool         `json:"passkey,omitempty"`  // who answers it, or allows the call, signs that with a passkey
 }
 
 // Escalation adds an agent that may answer a form which is still open after a time. Via and Facet are as in FormRequested.
@@ -169,17 +170,56 @@ type MemberSet struct {
 	Date  capabilities.Time `json:"date"`
 }
 
+// plainRoute and signedRoute are the numbers of members in the two encodings of a route. One without Passkey has the shorter one.
+const (
+	plainRoute  = 5
+	signedRoute = 6
+)
+
+// EncodeMsgpack writes the route as an array.
+func (r *Route) EncodeMsgpack(enc *msgpack.Encoder) error { return write(enc, appendRoute(nil, r)) }
+
+// DecodeMsgpack reads what EncodeMsgpack writes, and nothing else.
+func (r *Route) DecodeMsgpack(dec *msgpack.Decoder) error {
+	n, err := dec.DecodeArrayLen()
+	if err != nil {
+		return err
+	}
+	if n != plainRoute && n != signedRoute {
+		return fmt.Errorf("%w: a route of %d members", errMalformed, n)
+	}
+	var got Route
+	if err := dec.DecodeMulti(&got.Need, &got.NoVeto, &got.NoSelf, &got.Remind, &got.Escalate); err != nil {
+		return fmt.Errorf("route: %w", err)
+	}
+	if n == signedRoute {
+		if err := dec.Decode(&got.Passkey); err != nil || !got.Passkey {
+			return fmt.Errorf("%w: the passkey of a route", errMalformed)
+		}
+	}
+	*r = got
+	return nil
+}
+
 func appendRoute(b []byte, r *Route) []byte {
 	if r == nil {
 		return pack.AppendNil(b)
 	}
-	b = pack.AppendUint(pack.AppendArray(b, 5), uint64(r.Need))
+	size := plainRoute
+	if r.Passkey {
+		size = signedRoute
+	}
+	b = pack.AppendUint(pack.AppendArray(b, size), uint64(r.Need))
 	b = pack.AppendBool(pack.AppendBool(b, r.NoVeto), r.NoSelf)
 	b = appendList(b, r.Remind, func(b []byte, d *Delay) []byte { return pack.AppendInt(b, int64(*d)) })
-	return appendList(b, r.Escalate, func(b []byte, e *Escalation) []byte {
+	b = appendList(b, r.Escalate, func(b []byte, e *Escalation) []byte {
 		b = pack.AppendInt(pack.AppendArray(b, 4), int64(e.After))
 		return appendFacet(appendIDs(b, &e.To, &e.Via), e.Facet)
 	})
+	if r.Passkey {
+		b = pack.AppendBool(b, true)
+	}
+	return b
 }
 
 func appendStep(b []byte, s *CopyStep) []byte {

@@ -14,6 +14,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
@@ -347,6 +348,96 @@ func TestPasskeySignsAVote(t *testing.T) {
 	b.reads(asking(both)+" .state", "You approved")
 	if after := used(); after <= before {
 		t.Errorf("the passkey was used at %v before, and at %v after the vote", before, after)
+	}
+	b.checkNoFaults()
+}
+
+// TestFormAsksForAPasskey answers a form and allows a call whose asker wants a passkey, though the host wants none: refused on each way without
+// one, and said where it is shown. The page says how to register one, and signs.
+func TestFormAsksForAPasskey(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	caller := h.caller()
+	var asked, call view.Permitted
+	if err := caller("form", api.FormRequest{Acting: api.Acting{As: "fae"}, Form: parley.Form{To: "HOST", Title: "Release", Description: "Which version?", Fields: []events.Field{{Name: "version", Label: "Version"}}, Passkey: true}}, &asked); err != nil {
+		t.Fatal(err)
+	}
+	if err := caller("approve", api.ApproveRequest{Acting: api.Acting{As: "fae"}, Approval: parley.Approval{Tool: "shell", Input: json.RawMessage(`{"command":"make"}`), Passkey: true}}, &call); err != nil {
+		t.Fatal(err)
+	}
+	answer := parley.Answer{Texts: []parley.FieldText{{Name: "version", Text: "1.2"}}}
+	once := parley.Answer{Texts: []parley.FieldText{{Name: "decision", Text: "once"}}}
+	refused := func(what string, err error) {
+		t.Helper()
+		if parley.CodeOf(err) != parley.PasskeyRequired {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for form, ans := range map[capabilities.ID]parley.Answer{asked.Form: answer, call.Form: once} {
+		_, err := h.node.Host().Answer(t.Context(), capabilities.FormID(form), ans)
+		refused("on the node's own socket", err)
+		refused("by a token", caller("respond_form", api.RespondFormRequest{FormRef: api.RefTo(form.String()), Answer: ans}, nil))
+		var m view.Message
+		if err := caller("get_message", api.MessageRequest{FormRef: api.RefTo(form.String())}, &m); err != nil || !m.Passkey || (m.Permission != nil) != (form == call.Form) || m.Permission != nil && !m.Permission.Passkey {
+			t.Errorf("it is not said: %v %+v", err, m)
+		}
+	}
+	var right view.AnswerRight
+	if err := caller("grant_answer", api.GrantAnswerRequest{FormRef: api.RefTo(call.Form.String()), Outcomes: []string{mailbox.Once}}, &right); err != nil {
+		t.Fatal(err)
+	}
+	refused("by a right to answer", caller("answer_with", api.AnswerWithRequest{Secret: right.Secret, Outcome: mailbox.Once}, nil))
+	var many api.DecideManyResponse
+	if err := caller("decide_many", api.DecideManyRequest{Decisions: []parley.Decision{{Form: call.Form, Digest: h.digest(call), Decision: "once"}}}, &many); err != nil {
+		t.Fatal(err)
+	}
+	refused("together with others", many.Results[0].Error)
+
+	b := h.passkeyTab()
+	b.open("/forms/" + asked.Form.String() + "?in=questions")
+	b.live()
+	b.reads(".needs-passkey", "Needs a passkey to answer. You have none here yet: register one.")
+	b.until(`document.querySelector(".entry .signed")?.textContent.includes("Needs a passkey")`)
+	b.fill(fieldAt(0)+" input", "1.2")
+	b.click(asking(asked) + " button[value=answer]")
+	b.until(fmt.Sprintf(`document.querySelector(%q)?.textContent.includes("no passkey is registered")`, asking(asked)))
+	b.shotIfWanted("needs-passkey-1280")
+	b.register("phone")
+	b.open("/forms/" + asked.Form.String() + "?in=questions")
+	b.live()
+	b.reads(".needs-passkey", "Needs a passkey to answer.")
+	b.verifies(false)
+	b.fill(fieldAt(0)+" input", "1.2")
+	b.click(asking(asked) + " button[value=answer]")
+	b.until(fmt.Sprintf(`document.querySelector(%q)?.textContent.includes("Nothing was signed")`, asking(asked)))
+	b.verifies(true)
+	b.click(asking(asked) + " button[value=answer]")
+	b.until(fmt.Sprintf(`document.querySelector(%q)?.dataset.status === "answered"`, asking(asked)))
+	b.open("/forms/" + call.Form.String() + "?in=questions")
+	b.live()
+	b.allowByKey(asking(call))
+	b.reads(asking(call)+" .state", "✓ Allowed once")
+	if !h.permitted(call) {
+		t.Error("the call is not allowed")
+	}
+
+	// It is said of the decision: on its page, in History, and to clients, without a proof of each.
+	b.open("/forms/" + asked.Form.String() + "?in=history")
+	b.live()
+	b.reads(asking(asked)+" .state", "signed with a passkey")
+	b.until(`document.querySelectorAll(".decisions .entry .signed").length === 2 && document.querySelector(".decisions .entry .signed").textContent.includes("signed with a passkey")`)
+	b.shotIfWanted("history-signed-1280")
+	for form, as := range map[capabilities.ID]string{asked.Form: "fae", call.Form: ""} {
+		var m view.Message
+		if err := caller("get_message", api.MessageRequest{Acting: api.Acting{As: as}, FormRef: api.RefTo(form.String())}, &m); err != nil || m.Outcome == nil || !m.Outcome.Signed {
+			t.Errorf("to %q it is not said that it was signed: %v %+v", as, err, m.Outcome)
+		}
+	}
+	other := h.approve("shell", `{"command":"make test"}`)
+	h.decide(other, "once") // the host wants none
+	var m view.Message
+	if err := caller("get_message", api.MessageRequest{FormRef: api.RefTo(other.Form.String())}, &m); err != nil || m.Outcome.Signed {
+		t.Errorf("what was not signed says that it was: %v", err)
 	}
 	b.checkNoFaults()
 }

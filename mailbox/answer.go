@@ -37,7 +37,11 @@ func (c QueueAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Ev
 	if e.Reason == "" {
 		e.Values = c.Answer.Masked()
 	}
-	return append(grantEvents(e.Grants), e), nil
+	evs := append(grantEvents(e.Grants), e)
+	if c.Answer.Signed != nil {
+		evs = slices.Insert(evs, 0, events.Event(c.Answer.Signed))
+	}
+	return evs, nil
 }
 
 // Masked returns the values of an answer as a record, with sealed values in place of secret ones.
@@ -89,7 +93,7 @@ type SettleForm struct {
 
 	Mandate *parley.MandateTerms // that the answer gives; nil for none. It is not sent to another node
 
-	Signed *events.DecisionSigned // by a passkey; nil for none. It is not sent to another node
+	Signed *events.DecisionSigned // by a passkey; nil for none. It is sent to another node if the form asks for it
 	Use    UsePasskey             // of that passkey, by the answerer
 
 	Statement passkey.Statement // of a Reply that is Unsigned: what a passkey would sign
@@ -362,6 +366,9 @@ func (c SettleForm) settle(s *State, check checker, now capabilities.Time, ids I
 	if err != nil {
 		return nil, err
 	}
+	if err := c.checkSigned(f); err != nil {
+		return nil, err
+	}
 	counted := c.counted(s, f, settled, now)
 	if c.Signed != nil {
 		counted = slices.Insert(counted, 0, events.Event(c.Signed))
@@ -438,7 +445,11 @@ func (c RemoteAnswer) check(f *Form) (map[string]capabilities.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return schema.Check(c.Values)
+	values, err := schema.Check(c.Values)
+	if err == nil && c.Signed != nil {
+		err = c.checkSignature(f, values)
+	}
+	return values, err
 }
 
 // checkGrants requires one grant of the answer for each capability in it, from the answerer to the asker. It refuses

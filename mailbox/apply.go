@@ -319,7 +319,7 @@ func (f fold) formAnswered(e *events.FormAnswered) error {
 	if err != nil {
 		return err
 	}
-	m.Form.Answered = e
+	noteAnswer(m.Form, e)
 	f.Grants.recordRoots(e.Values)
 	f.Mail.refs.addAnswer(e)
 	referAnswer(f, m)

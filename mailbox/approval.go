@@ -56,7 +56,7 @@ func inputQuestion() events.Field {
 // The numbers of decisions that approvals take.
 const (
 	denyAlone   = 1 // of a call that cannot be allowed
-	withoutRule = 2 // where several decide: by a rule, a single one would decide on later calls
+	withoutRule = 2 // where several decide, or a passkey signs: by a rule, a single one would decide on later calls, or nobody sign
 	anyDecision = 4
 )
 
@@ -100,7 +100,7 @@ func (c RequestApproval) decisions() int {
 	switch {
 	case c.DenyOnly:
 		return denyAlone
-	case c.several() || c.Each:
+	case c.several() || c.Each || c.Passkey:
 		return withoutRule
 	}
 	return anyDecision
@@ -140,6 +140,7 @@ func (c RequestApproval) Form() RequestForm {
 		Escalate:    c.Escalate,
 		Need:        c.Need,
 		Veto:        c.Veto,
+		Passkey:     c.Passkey,
 	}}
 }
 
@@ -179,7 +180,7 @@ func (c RequestApproval) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 	if !ok {
 		return evs, nil
 	}
-	if !c.several() && !c.Each {
+	if !c.several() && !c.Each && !c.Passkey {
 		if evs, err = c.offer(s, evs, read); err != nil {
 			return nil, err
 		}
@@ -330,7 +331,7 @@ func (q *Question) Permission() *parley.Permission {
 	if q.Kind != events.Approval {
 		return nil
 	}
-	p := parley.Permission{Tool: q.Title, Input: q.Description}
+	p := parley.Permission{Tool: q.Title, Input: q.Description, Passkey: q.AsksPasskey()}
 	if c := q.Call; c != nil {
 		p.Folder, p.Reason, p.Part, p.Session, p.Offers, p.Use = c.Folder, c.Reason, c.Part, c.Session, c.Offers, c.Use
 	}

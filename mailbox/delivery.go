@@ -401,6 +401,9 @@ func Pack(c Command) []events.Event {
 		if c.Reason == "" {
 			e.Values = capabilities.Record(c.Values)
 		}
+		if c.Signed != nil {
+			return []events.Event{e, c.Signed}
+		}
 		return []events.Event{e}
 	case ForwardForm:
 		return []events.Event{&events.FormForwarded{Form: c.Form, By: c.By, To: c.To, Via: c.Via, Because: c.Because}}
@@ -427,7 +430,7 @@ func (c RecordOutcome) events() []events.Event {
 // proved. Unpack refuses with NOT_PERMITTED a command that the sender may not give, and with INVALID_ARGUMENT a
 // malformed delivery. Deciding the command checks it further.
 func Unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (Command, error) {
-	if len(evs) == 0 || len(evs) > 1 && kind != events.OutboxForwarded && kind != events.OutboxVotes && kind != events.OutboxUnreached && kind != events.OutboxMembers {
+	if len(evs) == 0 || len(evs) > 1 && kind != events.OutboxForwarded && kind != events.OutboxVotes && kind != events.OutboxUnreached && kind != events.OutboxMembers && !isSignedAnswer(kind, evs) {
 		return nil, parley.Refuse(parley.InvalidArgument, "a delivery of %d events", len(evs))
 	}
 	c, by, ok := unpack(kind, from, evs)
@@ -491,12 +494,22 @@ func unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (c
 	case *events.CapabilityMinted:
 		return MintCapability{Grant: e.Grant, Via: e.Grant.Parent}, e.Grant.By, kind == events.OutboxMint
 	case *events.AnswerQueued:
-		return unpackAnswer(e, from, kind)
+		return unpackAnswer(e, evs[1:], from, kind)
 	}
 	return nil, from, false
 }
 
-func unpackAnswer(e *events.AnswerQueued, from capabilities.ID, kind events.OutboxKind) (Command, capabilities.ID, bool) {
+// isSignedAnswer reports whether a delivery is of an answer and of what a passkey has signed of it.
+func isSignedAnswer(kind events.OutboxKind, evs []events.Event) bool {
+	if kind != events.OutboxAnswer || len(evs) != 2 {
+		return false
+	}
+	e, isAnswer := evs[0].(*events.AnswerQueued)
+	_, isSigned := evs[1].(*events.DecisionSigned)
+	return isAnswer && isSigned && e.Reason == ""
+}
+
+func unpackAnswer(e *events.AnswerQueued, with []events.Event, from capabilities.ID, kind events.OutboxKind) (Command, capabilities.ID, bool) {
 	c := RemoteAnswer{SettleForm: SettleForm{Form: e.Form, By: from, Reason: e.Reason, Note: e.Note, Grants: e.Grants, Answer: e.Answer, Revision: e.Revision}}
 	if e.Reason == "" {
 		values, isRecord := e.Values.AsRecord()
@@ -504,6 +517,9 @@ func unpackAnswer(e *events.AnswerQueued, from capabilities.ID, kind events.Outb
 			return nil, from, false
 		}
 		c.Values = values
+	}
+	if len(with) > 0 {
+		c.Signed, _ = with[0].(*events.DecisionSigned)
 	}
 	return c, from, kind == events.OutboxAnswer
 }

@@ -58,6 +58,7 @@ type passed struct {
 	Routed    []events.FormRouted
 	Reminded  *events.FormReminded
 	Claims    Claims
+	Signed    *events.DecisionSigned
 }
 
 // Forwarded returns the forwards of the form, in their order.

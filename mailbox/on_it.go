@@ -278,7 +278,7 @@ func dropClaims(f *Form) {
 	if p == nil {
 		return
 	}
-	if p.Claims = (Claims{}); p.Forwarded == nil && p.Routed == nil && p.Reminded == nil {
+	if p.Claims = (Claims{}); p.Forwarded == nil && p.Routed == nil && p.Reminded == nil && p.Signed == nil {
 		f.passed.part = nil
 	}
 }

@@ -290,7 +290,11 @@ func (f *Form) queuedAnswer(by capabilities.ID) (Command, error) {
 		return nil, parley.Refuse(parley.Internal, "outbox item of an answer to form %s, which has none", f.ID)
 	}
 	values, _ := e.Values.AsRecord()
-	_, c := SettleForm{Form: e.Form, By: by, Reason: e.Reason, Note: e.Note, Values: values, Grants: e.Grants, Answer: e.Answer, Revision: e.Revision}.Delivery()
+	settle := SettleForm{Form: e.Form, By: by, Reason: e.Reason, Note: e.Note, Values: values, Grants: e.Grants, Answer: e.Answer, Revision: e.Revision}
+	if e.Reason == "" && f.AsksPasskey() {
+		settle.Signed = Signed(f)
+	}
+	_, c := settle.Delivery()
 	return c, nil
 }
 
@@ -369,11 +373,11 @@ func (f *Form) outcomeFor(holder capabilities.ID) Command {
 		}
 		return RecordOutcome{Form: e.Form, Cancelled: &e}
 	}
-	a := *f.Answered
+	a, signed := *f.Answered, Signed(f)
 	if a.By != holder {
-		a.Values, a.Grants, a.Withheld, a.Answer = f.sharedDecision(&a), nil, true, capabilities.ID{}
+		a.Values, a.Grants, a.Withheld, a.Answer, signed = f.sharedDecision(&a), nil, true, capabilities.ID{}, nil
 	}
-	return RecordOutcome{Form: a.Form, Answered: &a}
+	return RecordOutcome{Form: a.Form, Answered: &a, Signed: signed}
 }
 
 // delivered applies the acknowledgement of items, which were accepted or refused.

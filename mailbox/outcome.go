@@ -19,6 +19,8 @@ type RecordOutcome struct {
 	Answered  *events.FormAnswered
 	Cancelled *events.FormCancelled
 	Forwarded []events.FormForwarded
+
+	Signed *events.DecisionSigned // of the answer, for who gave it; nil for none. It is not sent to another node, which has it
 }
 
 // RemoteOutcome is a RecordOutcome from another node. Home is its sender there.
@@ -120,7 +122,11 @@ func (c RecordOutcome) record(s *State, f *Form, answered func(*State, *events.F
 		if err := f.checkAnswered(c.Answered, s.ID); err != nil || !f.IsOpen() {
 			return nil, err
 		}
-		return answered(s, c.Answered)
+		evs, err := answered(s, c.Answered)
+		if c.Signed != nil && Signed(f) == nil && err == nil { // an answer that was queued has it
+			evs = slices.Insert(evs, 0, events.Event(c.Signed))
+		}
+		return evs, err
 	case c.Cancelled != nil && c.Answered == nil && len(c.Forwarded) == 0:
 		return c.cancelled(f)
 	case c.Cancelled == nil && c.Answered == nil && len(c.Forwarded) > 0:

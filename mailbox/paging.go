@@ -160,7 +160,7 @@ func (m *Message) recall(r events.Recorded, self capabilities.ID) error {
 	}
 	switch e := r.Event.(type) {
 	case *events.FormAnswered:
-		m.Form.Answered = e
+		noteAnswer(m.Form, e)
 	case *events.FormCancelled:
 		m.Form.Ended = e
 	case *events.FormForwarded:
@@ -176,10 +176,11 @@ func (m *Message) recall(r events.Recorded, self capabilities.ID) error {
 	case *events.ReviewEnded:
 		m.Form.endReview(e, self)
 	case *events.VoteCast:
-		m.Form.votes.edit().Cast(*e)
+		noteVote(m.Form, e)
 	case *events.VoteWithdrawn:
 		m.Form.votes.edit().Withdraw(*e)
-	case *events.DecisionSigned: // it is for a proof
+	case *events.DecisionSigned:
+		noteSigned(m.Form, e)
 	default:
 		return fmt.Errorf("%w: %T makes no message", ErrNonsense, e)
 	}

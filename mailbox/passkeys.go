@@ -142,17 +142,16 @@ func sign(s *State, c *SettleForm, f *Form, r *Reply, values map[string]capabili
 		return err
 	}
 	lasts := said.Decision == Always || r.Mandate != nil // calls run then that nobody decides on
-	wants := allows && !s.isRemote(f.From) && s.Passkeys.wants(f, r.Risk, lasts)
+	wants := allows && !s.isRemote(f.From) && s.Passkeys.wants(f, r.Risk, lasts) || f.AsksPasskey() && (allows || f.Kind != events.Approval)
 	switch {
 	case r.Unsigned:
 		c.Statement, c.Wants = said, wants
 		return nil
 	case r.Passkey == nil && wants:
-		return parley.Refuse(parley.PasskeyRequired, "allowing this call has to be signed with a passkey").
-			WithHint("allow it on the page (parley open): the browser asks for the passkey. Denying it needs none")
+		return unsigned(f)
 	case r.Passkey == nil:
 		return nil
-	case s.isRemote(f.From):
+	case s.isRemote(f.From) && !wants:
 		return parley.Refuse(parley.PasskeyRefused, "a passkey signs answers to agents of its own node").WithHint("answer without it")
 	}
 	c.Signed, c.Use, err = s.Passkeys.Signature(r.Passkey, said)
@@ -160,6 +159,79 @@ func sign(s *State, c *SettleForm, f *Form, r *Reply, values map[string]capabili
 		c.Signed.By = s.ID
 	}
 	return err
+}
+
+// unsigned returns the error for an answer that wants a passkey and has none.
+func unsigned(f *Form) error {
+	if f.Kind == events.Approval {
+		return parley.Refuse(parley.PasskeyRequired, "allowing this call has to be signed with a passkey").
+			WithHint("allow it on the page (parley open): the browser asks for the passkey. Denying it needs none")
+	}
+	return parley.Refuse(parley.PasskeyRequired, "an answer to this form has to be signed with a passkey").
+		WithHint("answer it on the page (parley open): the browser asks for the passkey. Declining it needs none")
+}
+
+// checkSigned refuses, at the form's home, an answer without the signature that the form asks for. It is checked there once more, so that
+// no way by which answers come is without it.
+func (c SettleForm) checkSigned(f *Form) error {
+	if c.Signed != nil || !f.AsksPasskey() {
+		return nil
+	}
+	if decision, _ := ReadDecision(capabilities.Record(c.Values)); f.Kind == events.Approval && decision == Deny {
+		return nil
+	}
+	return unsigned(f)
+}
+
+// checkSignature checks what a passkey has signed of an answer on another node: that it is of this very answer. Whose the passkey is, that
+// node alone knows.
+func (c RemoteAnswer) checkSignature(f *Form, values map[string]capabilities.Value) error {
+	if !f.AsksPasskey() || c.Signed.By != c.By || c.Signed.Form != c.Form || c.Signed.Passkey.Node != c.By.Node {
+		return parley.Refuse(parley.PasskeyRefused, "the answer brings a signature that was not asked for")
+	}
+	signed := passkey.Of(c.Signed)
+	if _, err := signed.Check(); err != nil {
+		return err
+	}
+	said, err := passkey.Read(signed.Statement)
+	if err != nil {
+		return err
+	}
+	wanted, _, err := statementOf(f, &Reply{}, values)
+	if err != nil {
+		return err
+	}
+	wanted.Nonce, wanted.With = said.Nonce, said.With // what is given beside is told by the grants alone
+	if said != wanted {
+		return parley.Refuse(parley.PasskeyRefused, "the passkey has signed something else than this answer")
+	}
+	return nil
+}
+
+// Signed returns what a passkey has signed of the answer to a form; nil for none. Of an open form it is of an answer that is on its way.
+// Only the form's home and the answerer have it: who knows it could guess the values.
+func Signed(f *Form) *events.DecisionSigned { return f.passed.get().Signed }
+
+// noteSigned notes what a passkey has signed of the answer or vote that follows.
+func noteSigned(f *Form, e *events.DecisionSigned) {
+	p := f.passed.edit()
+	if p.Signed = e; e == nil && p.Forwarded == nil && p.Routed == nil && p.Reminded == nil && p.Claims.Last == nil && p.Claims.By == nil {
+		f.passed.part = nil // as if there had been none
+	}
+}
+
+// noteAnswer notes how a form was answered. A signature that came before it is of this answer, if it is by the answerer.
+func noteAnswer(f *Form, e *events.FormAnswered) {
+	if f.Answered = e; Signed(f) != nil && Signed(f).By != e.By {
+		noteSigned(f, nil)
+	}
+}
+
+// noteVote notes a vote. A signature that came before it is of this vote, and not of the answer that ends the form.
+func noteVote(f *Form, e *events.VoteCast) {
+	if f.votes.edit().Cast(*e); Signed(f) != nil && Signed(f).By == e.By {
+		noteSigned(f, nil)
+	}
 }
 
 // wants reports whether allowing a call has to be signed. What allows later calls too has to be wherever anything has.
@@ -335,12 +407,14 @@ func passkeyUsed(f fold, e *events.PasskeyUsed) error {
 	return nil
 }
 
-// decisionSigned notes that the event is one of the form's. What it says is for a proof.
+// decisionSigned notes what a passkey has signed of the answer or vote that follows.
 func decisionSigned(f fold, e *events.DecisionSigned) error {
 	m, err := f.Mail.openForm(e.Form)
 	if err != nil {
 		return err
 	}
+	f.Mail.touch(m, f.Version)
+	noteSigned(m.Form, e)
 	f.Mail.Index.entries.Note(m.Number, f.Version)
 	return nil
 }

@@ -279,6 +279,9 @@ func (mi *messageSnapshot) restore(s *State) error {
 			m.Form.passed.edit().Forwarded = mi.Forwarded
 		}
 		m.Form.Outcome = Outcome{Answered: mi.Answered, Ended: mi.Ended, Settled: mi.Settled}
+		if mi.Signed != nil {
+			noteSigned(m.Form, mi.Signed)
+		}
 		if mi.QueuedAnswer != nil || mi.QueuedForwards != nil || mi.Refused != "" || mi.Said != nil || mi.QueuedClaim != nil {
 			*m.Form.queued.edit() = Queued{Answer: mi.QueuedAnswer, Forwards: mi.QueuedForwards, Refused: mi.Refused, Said: mi.Said, Claim: mi.QueuedClaim}
 		}

@@ -140,7 +140,7 @@ func sameReviewer(a, b *events.ReviewerSet) bool {
 
 // mayAllow reports whether a reviewer may allow a call.
 func mayAllow(r *events.ReviewerSet, c *RequestApproval, risk RiskLevel, call *rule.Reading) bool {
-	if risk >= HighRisk || r.Cautious && risk > NoRisk || c.several() {
+	if risk >= HighRisk || r.Cautious && risk > NoRisk || c.several() || c.Passkey {
 		return false
 	}
 	if len(r.Rules) == 0 {

@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 
@@ -20,13 +21,13 @@ const (
 // route returns the route of a form for its recipient; nil if there is none.
 func (a RequestForm) route(s *State, to capabilities.ID, now capabilities.Time) (*events.Route, error) {
 	votes := a.votes()
-	if votes == (votingRule{}) && len(a.Remind) == 0 && len(a.Escalate) == 0 {
+	if votes == (votingRule{}) && len(a.Remind) == 0 && len(a.Escalate) == 0 && !a.Passkey {
 		return nil, nil
 	}
 	if len(a.Remind) > maxSteps || len(a.Escalate) > maxSteps {
 		return nil, parley.Refuse(parley.TooLarge, "a form has %d reminders and %d escalations at most", maxSteps, maxSteps)
 	}
-	r := &events.Route{Need: votes.need, NoVeto: votes.noVeto, NoSelf: votes.noSelf, Remind: slices.Clone(a.Remind)}
+	r := &events.Route{Need: votes.need, NoVeto: votes.noVeto, NoSelf: votes.noSelf, Passkey: a.Passkey, Remind: slices.Clone(a.Remind)}
 	slices.Sort(r.Remind)
 	seen := []capabilities.ID{to, s.ID}
 	for _, step := range a.Escalate {
@@ -65,9 +66,9 @@ func checkDelays(r *events.Route) error {
 func (a RequestForm) sameRoute(s *State, r *events.Route) (bool, error) {
 	votes := a.votes()
 	if r == nil {
-		return votes == (votingRule{}) && len(a.Remind) == 0 && len(a.Escalate) == 0, nil
+		return votes == (votingRule{}) && len(a.Remind) == 0 && len(a.Escalate) == 0 && !a.Passkey, nil
 	}
-	if votes != (votingRule{r.Need, r.NoVeto, r.NoSelf}) {
+	if votes != (votingRule{r.Need, r.NoVeto, r.NoSelf}) || a.Passkey != r.Passkey {
 		return false, nil
 	}
 	remind := slices.Clone(a.Remind)
@@ -152,10 +153,10 @@ func (f *Form) addRoute(e *events.FormRouted) {
 
 // copied returns the part of a route that those who may answer a form know; nil if that is nothing.
 func copied(r *events.Route) *events.Route {
-	if r == nil || vote.Needs(r) == 1 && !r.NoSelf {
+	if r == nil || vote.Needs(r) == 1 && !r.NoSelf && !r.Passkey {
 		return nil
 	}
-	return &events.Route{Need: r.Need, NoVeto: r.NoVeto, NoSelf: r.NoSelf}
+	return &events.Route{Need: r.Need, NoVeto: r.NoVeto, NoSelf: r.NoSelf, Passkey: r.Passkey}
 }
 
 // RemindForms reminds those who may answer of the forms with a reminder that is due: once for all that have been due
@@ -470,14 +471,22 @@ func (f *Form) settles(v events.VoteCast, host capabilities.ID) bool {
 	return ends && f.isAgreed(host, v.By, v.Outcome)
 }
 
-// QuestionDigest returns the digest of the question as it is now, or of the call that an approval shows.
+// QuestionDigest returns the digest of the question as it is now, or of the call that an approval shows. That a passkey is asked for is
+// a part of what is shown.
 func (q *Question) QuestionDigest() events.Hash {
 	if q.Kind == events.Approval {
 		return q.Permission().Hash()
 	}
 	e := events.FormAmended{Title: q.Title, Description: q.Description, Fields: q.Fields}
-	return e.QuestionDigest()
+	sum := e.QuestionDigest()
+	if q.AsksPasskey() {
+		sum = sha256.Sum256(append(sum[:], "passkey"...))
+	}
+	return sum
 }
+
+// AsksPasskey reports whether the form's asker wants answers to be signed with a passkey.
+func (q *Question) AsksPasskey() bool { return q.Route != nil && q.Route.Passkey }
 
 // Waiting returns the agents whose vote is still to come, at the form's home. One that has handed the form on is not
 // waited for, though it may answer. An approval waits for the agent's host, whom it was put to, all the same.

@@ -166,7 +166,7 @@ func (c *RequestApproval) ruling(s *State, call *rule.Reading, now capabilities.
 	case l.Policy() == AskNever || l.Policy() == DenyAll:
 		r.decided, r.allow, r.rules = true, l.Policy() == AskNever, []capabilities.ID{{}}
 	}
-	if r.allow && c.decisions() < anyDecision { // what one has always allowed is not agreed on
+	if r.allow && c.decisions() < anyDecision { // what one has always allowed is not agreed on, and not signed
 		return ruling{}
 	}
 	return r

@@ -173,6 +173,7 @@ type messageSnapshot struct {
 	Claims    *Claims
 
 	QueuedClaim *events.ClaimQueued
+	Signed      *events.DecisionSigned
 }
 
 // amendmentSnapshot is the way to the present question of a form, which the message has.
@@ -322,7 +323,7 @@ func snapshotOf(s *State, m *Message) messageSnapshot {
 		img.Amended = &amendmentSnapshot{Last: way.last, Asked: way.asked, Before: way.before}
 	}
 	img.Reminded, img.Routed, img.Questions = f.Reminded(), f.Routed(), f.Questions()
-	img.Review, img.QueuedClaim = f.review.part, queued.Claim
+	img.Review, img.QueuedClaim, img.Signed = f.review.part, queued.Claim, Signed(f)
 	if c := f.passed.get().Claims; c.Last != nil || c.By != nil {
 		img.Claims = &c
 	}

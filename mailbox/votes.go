@@ -218,7 +218,7 @@ func (f fold) voteCast(e *events.VoteCast) error {
 	if e.By == f.ID && !again {
 		f.Grants.Answers.Count(e.Form)
 	}
-	m.Form.votes.edit().Cast(*e)
+	noteVote(m.Form, e)
 	endClaim(m.Form, e.By)
 	if m.Form.From == f.ID || e.By != f.ID {
 		return nil

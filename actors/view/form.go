@@ -91,6 +91,8 @@ type Outcome struct {
 	Digest  string `json:"digest,omitempty"`
 	Allowed bool   `json:"allowed,omitempty"`
 
+	Signed bool `json:"signed,omitempty"` // who answered signed that with a passkey; the asker and who answered are told
+
 	// Of an approval that allows the call with another input than the one that Digest is of: that input, a JSON document,
 	// and the digest of the call with it. Only this call is allowed.
 	EditedInput  string `json:"editedInput,omitempty"`

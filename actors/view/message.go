@@ -70,6 +70,7 @@ type Message struct {
 	ResolverID   capabilities.ID    `json:"resolverId,omitzero"`
 	Deadline     capabilities.Time  `json:"deadline,omitzero"`
 	NoForward    bool               `json:"noForward,omitempty"`
+	Passkey      bool               `json:"passkey,omitempty"`  // an answer, or allowing the call, has to be signed with a passkey
 	Forwarder    capabilities.ID    `json:"forwarder,omitzero"` // who forwarded it to the agent
 	ForwardName  string             `json:"forwarderName,omitempty"`
 	Chain        []Party            `json:"chain,omitempty"` // who had it before the agent, first the one asked

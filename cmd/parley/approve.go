@@ -43,6 +43,7 @@ func approveCommand(env *environment) *cobra.Command {
 		remind   []string
 		escalate []string
 		votes    voteOptions
+		passkey  bool
 	)
 	c := &cobra.Command{
 		Use:   "approve TOOL INPUT",
@@ -53,7 +54,10 @@ the call may be allowed with another input, which is printed: that is the call t
 
 With --need 2 the call needs the host and another that agree: one to whom the host has forwarded the question, or to whom
 it is escalated. No standing rule allows such a call, and none is made of it. One denial ends it, or with --no-veto the
-host's, and the one after which too few are left.`,
+host's, and the one after which too few are left.
+
+With --passkey the host allows the call on the page, signed with a passkey. No rule, mandate or reviewer allows it, and no
+rule is made of it. Denying it needs no passkey.`,
 		Example: `  parley approve shell '{"command":"git push"}' --as fae && git push
   parley approve shell '{"command":"git push"}' --as fae --no-wait
   parley approve shell '{"command":"git push"}' --as fae --need 2 --remind 10m --escalate 1h:ops`,
@@ -69,6 +73,7 @@ host's, and the one after which too few are left.`,
 	f.BoolVar(&editable, "editable", false, "make the call with the input that is allowed, which may be another one")
 	routeFlags(c, &remind, &escalate)
 	votes.needFlags(c)
+	passkeyFlag(c, &passkey)
 	f.BoolVar(&noWait, "no-wait", false, "print the form's ID and do not wait")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if !json.Valid([]byte(args[1])) {
@@ -95,6 +100,7 @@ host's, and the one after which too few are left.`,
 			Escalate: steps,
 			Need:     votes.need,
 			Veto:     votes.veto(),
+			Passkey:  passkey,
 		}})
 		switch {
 		case err != nil:

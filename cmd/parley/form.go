@@ -60,6 +60,7 @@ func formCommand(env *environment) *cobra.Command {
 		remind    []string
 		escalate  []string
 		votes     voteOptions
+		passkey   bool
 	)
 	c := &cobra.Command{
 		Use:   "form RECIPIENT DESCRIPTION",
@@ -77,7 +78,9 @@ input) is a JSON list of fields with "name", "label", "type"
 form that has expired is neither reminded of nor escalated. Nobody who may answer is taken away by an escalation.
 
 --need 2 waits until two hosts have answered, of all to whom the form was sent, forwarded or escalated. Another node counts
-as one host. The last answer is printed. One decline ends the form, or with --no-veto the one after which too few are left.`,
+as one host. The last answer is printed. One decline ends the form, or with --no-veto the one after which too few are left.
+
+--passkey takes no answer that is not signed with a passkey of who answers, on the page. Declining needs none.`,
 		Example: `  parley form HOST 'Configure project settings' --as fae \
       --field 'projectName:Project name' --field 'apiKey:API key' --name project-config
   parley form HOST 'Deploy' --fields deploy.json --deadline 2h --timeout 10m
@@ -93,6 +96,7 @@ as one host. The last answer is printed. One decline ends the form, or with --no
 	c.Flags().StringVar(&title, "title", "", "a `title` above the description")
 	routeFlags(c, &remind, &escalate)
 	votes.flags(c)
+	passkeyFlag(c, &passkey)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		fields, err := formFields(env, c, fieldArgs, fieldFile)
 		if err != nil {
@@ -116,6 +120,7 @@ as one host. The last answer is printed. One decline ends the form, or with --no
 			Need:        votes.need,
 			Veto:        votes.veto(),
 			NoSelf:      votes.noSelf,
+			Passkey:     passkey,
 		}})
 		if err != nil {
 			return err
@@ -175,6 +180,11 @@ func (v *voteOptions) veto() *bool {
 		return nil
 	}
 	return new(false)
+}
+
+// passkeyFlag adds the option of a form that is answered with a passkey alone.
+func passkeyFlag(c *cobra.Command, passkey *bool) {
+	c.Flags().BoolVar(passkey, "passkey", false, "an answer has to be signed with a passkey, on the page")
 }
 
 // routeFlags adds the flags that routeOf reads.

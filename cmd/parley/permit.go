@@ -154,7 +154,8 @@ func pastOf(ctx context.Context, env *environment, w permission) map[string]stri
 	return past
 }
 
-// isSigned reports whether the decision was signed with a passkey. The log knows, of which a proof is made.
+// isSigned reports whether the decision of several was signed with a passkey by whoever gave the last vote. A proof knows; the copy of
+// another who voted does not.
 func (w permission) isSigned(ctx context.Context, env *environment) bool {
 	made, err := api.ProveForm.Do(ctx, env, api.ProofRequest{Acting: env.acting(), FormRef: api.RefTo(w.MessageID.String()), DigestOnly: true})
 	return err == nil && made.Signed
@@ -184,7 +185,7 @@ func (w permission) full(ctx context.Context, env *environment) string {
 	if note := w.note(); note != "" {
 		b.WriteString("\n   note:  " + terminal.Visible(note))
 	}
-	if o := w.Outcome; o != nil && o.Allowed && w.isSigned(ctx, env) {
+	if o := w.Outcome; o != nil && (o.Signed || o.Allowed && w.Votes != nil && w.isSigned(ctx, env)) {
 		b.WriteString("\n   signed with a passkey: parley proof has what was signed")
 	}
 	if o := w.Outcome; o != nil && o.EditedInput != "" {
@@ -193,7 +194,10 @@ func (w permission) full(ctx context.Context, env *environment) string {
 	}
 	if w.AnswerNeeded {
 		b.WriteString("\n   ")
-		if w.Takes(mailbox.Once) {
+		switch {
+		case w.Passkey:
+			b.WriteString("parley open | ")
+		case w.Takes(mailbox.Once):
 			fmt.Fprintf(&b, "parley allow %d | ", w.Number)
 		}
 		fmt.Fprintf(&b, "parley deny %d [REASON]", w.Number)

@@ -62,7 +62,7 @@ func checkApproval(r api.ApproveRequest) error {
 
 func approvalOf(r parley.Approval) mailbox.RequestApproval {
 	return mailbox.RequestApproval{
-		Permission: parley.Permission{Tool: r.Tool, Input: string(r.Input), Folder: r.Folder, Reason: r.Reason, Part: r.Part},
+		Permission: parley.Permission{Tool: r.Tool, Input: string(r.Input), Folder: r.Folder, Reason: r.Reason, Part: r.Part, Passkey: r.Passkey},
 		To:         r.To, Key: r.Key, Deadline: r.Deadline, Editable: r.Editable,
 		Remind: r.Remind, Escalate: r.Escalate, Need: r.Need, Veto: r.Veto, Origin: r.Origin,
 	}

@@ -56,9 +56,12 @@ func Pressed(label string, o view.Outcome) (title, text string) {
 func PageOf(m *view.Message, outcomes []string) LinkPage {
 	p, whole := asked(m)
 	for _, o := range byLink {
-		if slices.Contains(outcomes, o) && (o != "once" || whole && m.Takes(o)) {
+		if slices.Contains(outcomes, o) && (o != "once" || whole && m.Takes(o) && !m.Passkey) {
 			p.Answers = append(p.Answers, Button{Label: labels[o], Outcome: o})
 		}
+	}
+	if m.Passkey {
+		p.Text = "It needs a passkey. Open Parley to decide on it there."
 	}
 	if !whole {
 		p.Text = "This is not all of it. Open Parley to see the whole, and to answer it there."

@@ -106,12 +106,15 @@ func noticeOf(m *view.Message, base string) Notice {
 		n.Session = Cut(call.Spelled(sanitize.Line(p.Session)), maxTitle)
 		n.Folder, n.Reason, n.Part = Cut(call.Spelled(sanitize.Line(p.Folder)), maxText), Cut(call.Spelled(p.Reason), maxText), Cut(call.Spelled(sanitize.Line(p.Part)), maxTitle)
 		n.Text, n.Whole = readingOf(m)
-		n.MayAllow = m.Takes("once")
+		n.MayAllow = m.Takes("once") && !m.Passkey
 	} else {
 		n.Text, n.Whole = brief(m.Description)
 	}
 	n.Whole = n.Whole && n.Title == m.Title
-	n.Fields = fieldsOf(m, n.Whole)
+	if n.Fields = fieldsOf(m, n.Whole); m.Passkey { // no button can sign
+		n.Fields = nil
+		n.Text = strings.TrimSpace(n.Text + "\n" + onThePage)
+	}
 	if base != "" {
 		n.Page = base + "/forms/" + n.Form.String()
 	}
@@ -129,6 +132,9 @@ func noticeOf(m *view.Message, base string) Notice {
 	}
 	return n
 }
+
+// onThePage ends the text of a form that is signed with a passkey.
+const onThePage = "[It needs a passkey: decide on the page.]"
 
 // readingOf returns the call of an approval as text, and whether that is all of it. Characters that hide, or
 // look like others, are shown spelled out. A text with such is not taken for the whole.

@@ -36,6 +36,7 @@ type question struct {
 	Need     uint32              `json:"need"`
 	Veto     *bool               `json:"veto"`
 	NoSelf   bool                `json:"noSelf"`
+	Passkey  bool                `json:"passkey"`
 }
 
 // waiting has the longest wait of a call.
@@ -56,7 +57,7 @@ func (w waiting) duration() (time.Duration, error) {
 // send sends a form. It makes a key if there is none, so that the operation can be repeated. It goes on when the call is
 // cancelled, so that the form is known and can be withdrawn.
 func (c *call) send(ctx context.Context, q question) (a view.Asked, err error) {
-	request := api.FormRequest{Form: parley.Form{To: q.Recipient, Title: q.Title, Description: q.Message, Fields: q.Fields, Key: q.Key, Remind: q.Remind, Escalate: q.Escalate, Need: q.Need, Veto: q.Veto, NoSelf: q.NoSelf}}
+	request := api.FormRequest{Form: parley.Form{To: q.Recipient, Title: q.Title, Description: q.Message, Fields: q.Fields, Key: q.Key, Remind: q.Remind, Escalate: q.Escalate, Need: q.Need, Veto: q.Veto, NoSelf: q.NoSelf, Passkey: q.Passkey}}
 	switch q.Recipient {
 	case "":
 		request.To = atHost

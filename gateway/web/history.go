@@ -409,13 +409,17 @@ type pastDecision struct {
 	Rule     string            `json:"rule,omitempty"`
 	By       string            `json:"by,omitempty"` // who; or rule, mandate or policy
 	Reason   string            `json:"reason,omitempty"`
+	Signed   bool              `json:"signed,omitempty"` // with a passkey
 }
 
 // columns are the columns of a table with lines, in their order.
-var columns = []string{"number", "asked", "ended", "agent", "type", "tool", "folder", "what", "decision", "rule", "by", "reason"}
+var columns = []string{"number", "asked", "ended", "agent", "type", "tool", "folder", "what", "decision", "rule", "by", "reason", "signed"}
 
 func (d pastDecision) cells() []string {
-	all := []string{strconv.FormatUint(d.Number, 10), d.Asked.String(), d.Ended.String(), d.Agent, d.Type, d.Tool, d.Folder, d.What, d.Decision, d.Rule, d.By, d.Reason}
+	all := []string{strconv.FormatUint(d.Number, 10), d.Asked.String(), d.Ended.String(), d.Agent, d.Type, d.Tool, d.Folder, d.What, d.Decision, d.Rule, d.By, d.Reason, ""}
+	if d.Signed {
+		all[len(all)-1] = "passkey"
+	}
 	for i, text := range all {
 		if text != "" && strings.ContainsAny(text[:1], "=+-@\t\r") { // a spreadsheet would compute it
 			all[i] = "'" + text
@@ -448,7 +452,7 @@ func lineOfPast(p *page, e pastEntry) pastDecision {
 	}
 	o := m.Outcome
 	d := pastDecision{
-		Number: m.Number, Asked: m.Date, Ended: o.At, Agent: name(m.From, m.Sender()), Type: m.Type, What: m.Title, Decision: string(o.Status), By: name(o.By, o.ByName), Reason: o.Note,
+		Number: m.Number, Asked: m.Date, Ended: o.At, Agent: name(m.From, m.Sender()), Type: m.Type, What: m.Title, Decision: string(o.Status), By: name(o.By, o.ByName), Reason: o.Note, Signed: o.Signed,
 	}
 	if m.Title == "" {
 		d.What = m.Description

@@ -70,6 +70,7 @@ type card struct {
 	Opened     bool            // it is the message of a thread that was opened
 	Decision   decision        // of an approval that was answered
 	Signed     bool            // who decided signed that with a passkey
+	NoPasskey  bool            // it needs a passkey, and the reader has none
 	Wrong      string          // the message of a refused answer
 	Tools      bool            // it has buttons that snooze it or put it away
 	VotedIn    string          // the reader's name for the agent as whom it has voted, of a second vote
@@ -244,10 +245,14 @@ func (p *page) card(ctx context.Context, l local, e view.Message, t *refusedAnsw
 	return c
 }
 
-// addSigned has a card say whether its decision was signed with a passkey. The log knows, of which a proof is made: so this is for a
-// message that is shown by itself.
+// addSigned has a card say whether its decision was signed with a passkey, or whether the reader has none where it needs one. Of the last
+// vote of several, of which the copies of others do not have it, a proof tells: so this is for a message that is shown by itself.
 func addSigned(p *page, ctx context.Context, l local, c *card) {
-	if c.Decision.Words == "" || c.Decision.Denied || !c.Received {
+	if c.Waits() && c.Passkey {
+		all, err := api.ListPasskeys.Do(ctx, p, api.ListPasskeysRequest{Acting: api.Acting{As: l.name}})
+		c.NoPasskey = err == nil && len(all.Passkeys) == 0
+	}
+	if c.Signed = c.Outcome != nil && c.Outcome.Signed; c.Signed || c.Votes == nil || c.Decision.Words == "" || c.Decision.Denied || !c.Received {
 		return
 	}
 	made, err := api.ProveForm.Do(ctx, p, api.ProofRequest{Acting: api.Acting{As: l.name}, FormRef: api.RefTo(c.MessageID.String()), DigestOnly: true})

@@ -113,6 +113,9 @@ func (r row) IsHigh() bool { return r.AnswerNeeded && r.Facts != nil && r.Facts.
 // HasRisk reports whether it is an open call with a mark of its risk.
 func (r row) HasRisk() bool { return r.AnswerNeeded && r.Facts != nil && r.Facts.Mark() != "" }
 
+// IsSigned reports whether the answer was signed with a passkey.
+func (r row) IsSigned() bool { return r.Outcome != nil && r.Outcome.Signed }
+
 // IsApproval reports whether the message is about a tool's call.
 func (r row) IsApproval() bool { return r.Permission != nil }
 

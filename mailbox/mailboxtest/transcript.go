@@ -255,6 +255,7 @@ func (v *Harness) simple(cmd string, ref capabilities.FormRef, arg func(string) 
 		var r mailbox.RequestForm
 		v.route(&r, arg)
 		c := mailbox.RequestApproval{Permission: parley.Permission{Tool: arg("tool"), Input: strings.TrimSpace(input), Folder: arg("folder")}, To: arg("to"), Key: arg("key"), Editable: arg("editable") == "yes", Remind: r.Remind, Escalate: r.Escalate, Need: r.Need, Veto: r.Veto}
+		c.Passkey = arg("passkey") == "yes"
 		c.Risk = func(*parley.Permission) mailbox.Risk {
 			level := map[string]mailbox.RiskLevel{"yes": mailbox.HighRisk, "some": mailbox.SomeRisk}[arg("risky")]
 			return mailbox.Risk{Level: level, Secret: arg("secret") == "yes"}
@@ -304,6 +305,7 @@ func (v *Harness) ask(as string, arg func(string) string, fields string) string 
 		Key:         arg("key"),
 		Name:        arg("name"),
 		NoForward:   arg("forward") == "no",
+		Passkey:     arg("passkey") == "yes",
 	}}
 	if in := arg("deadline"); in != "" {
 		dur, err := time.ParseDuration(in)

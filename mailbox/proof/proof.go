@@ -56,6 +56,7 @@ type Question struct {
 	Title       string             `json:"title,omitempty"`
 	Description string             `json:"description,omitempty"`
 	Fields      []events.Field     `json:"fields,omitempty"`
+	Passkey     bool               `json:"passkey,omitempty"` // answers had to be signed with one
 }
 
 // Vote is the vote of one of several.
@@ -232,7 +233,7 @@ func (p *Proof) checkSigned(e *events.DecisionSigned) error {
 func questionOf(f *mailbox.Form) (json.RawMessage, error) {
 	q := Question{Permission: f.Permission()}
 	if q.Permission == nil {
-		q.Title, q.Description, q.Fields = f.Title, f.Description, f.Fields
+		q.Title, q.Description, q.Fields, q.Passkey = f.Title, f.Description, f.Fields, f.AsksPasskey()
 	}
 	return json.Marshal(q)
 }

@@ -179,7 +179,7 @@ func ending(e view.Message, s terminal.Screen) string {
 			b.WriteString(" (" + terminal.Visible(a.Note) + ")")
 		}
 	}
-	b.WriteString(routed(e, s) + votes(e) + reviewed(e, s))
+	b.WriteString(routed(e, s) + votes(e) + signing(e, s) + reviewed(e, s))
 	if words := Claimed(e, s); words != "" {
 		b.WriteString(", " + words)
 	}
@@ -311,6 +311,19 @@ func routed(e view.Message, s terminal.Screen) string {
 		at("reminds", r.RemindsAt)
 	}
 	return b.String()
+}
+
+// signing returns that an answer needs a passkey, or was signed with one; "" for neither.
+func signing(e view.Message, s terminal.Screen) string {
+	switch o := e.Outcome; {
+	case o != nil && o.Signed:
+		return ", signed with a passkey"
+	case o == nil && e.Passkey && e.AnswerNeeded:
+		return s.Paint(terminal.Waiting, ", needs a passkey: decide on the page")
+	case o == nil && e.Passkey:
+		return ", needs a passkey"
+	}
+	return ""
 }
 
 // maxOpinion bounds, in characters, what a line shows of a reviewer's opinion.

@@ -51,6 +51,9 @@ func Row(same []view.Message, row queue.Row, name NameFunc, r *queue.Readings, s
 	if v := e.Votes; v != nil {
 		marks = append(marks, fmt.Sprintf("%d of %d", v.Have, v.Need))
 	}
+	if e.Passkey {
+		marks = append(marks, "needs a passkey")
+	}
 	if c := e.Claim; c != nil {
 		who := "you are on it"
 		if c.ByName != self {

@@ -63,6 +63,7 @@ export interface ApproveRequest {
   key?: string;
   need?: number;
   part?: string;
+  passkey?: boolean;
   reason?: string;
   recipient?: string;
   remind?: Array<string>;
@@ -338,6 +339,7 @@ export interface FormRequest {
   need?: number;
   noForward?: boolean;
   noSelf?: boolean;
+  passkey?: boolean;
   recipient: string;
   remind?: Array<string>;
   title?: string;
@@ -1406,6 +1408,7 @@ export interface Envelope {
   number: number;
   outcome?: Outcome;
   overdue?: boolean;
+  passkey?: boolean;
   permission?: Permission;
   priority?: string;
   /** An ID: {ULID}@{node}. */
@@ -1690,6 +1693,7 @@ export interface Outcome {
   order?: Array<string>;
   /** An ID: {ULID}@{node}. */
   promise?: string;
+  signed?: boolean;
   status: string;
   /** Any passable value: plain JSON, {"$cap":ID,"kind":KIND} for a reference, {"$bytes":BASE64}, or {"$sealed":true}. */
   values?: unknown;
@@ -1771,6 +1775,7 @@ export interface PendingPermission {
   number: number;
   offers?: Array<Offer>;
   part?: string;
+  passkey?: boolean;
   reason?: string;
   session?: string;
   tool: string;
@@ -2298,6 +2303,7 @@ export interface Permission {
   input: string;
   offers?: Array<Offer>;
   part?: string;
+  passkey?: boolean;
   reason?: string;
   session?: string;
   tool: string;

@@ -76,6 +76,7 @@ class ApproveRequest(_ApproveRequest, total=False):
     key: str
     need: int
     part: str
+    passkey: bool
     reason: str
     recipient: str
     remind: List[str]
@@ -365,6 +366,7 @@ class FormRequest(_FormRequest, total=False):
     need: int
     noForward: bool
     noSelf: bool
+    passkey: bool
     remind: List[str]
     title: str
     veto: bool
@@ -1549,6 +1551,7 @@ class Envelope(_Envelope, total=False):
     noForward: bool
     outcome: Outcome
     overdue: bool
+    passkey: bool
     permission: Permission
     priority: str
     promiseId: str  # An ID: {ULID}@{node}.
@@ -1846,6 +1849,7 @@ class Outcome(_Outcome, total=False):
     note: str
     order: List[str]
     promise: str  # An ID: {ULID}@{node}.
+    signed: bool
     values: Any  # Any passable value: plain JSON, {"$cap":ID,"kind":KIND} for a reference, {"$bytes":BASE64}, or {"$sealed":true}.
     votes: Votes
 
@@ -1931,6 +1935,7 @@ class PendingPermission(_PendingPermission, total=False):
     folder: str
     offers: List[Offer]
     part: str
+    passkey: bool
     reason: str
     session: str
     use: AskedUse
@@ -2496,6 +2501,7 @@ class Permission(_Permission, total=False):
     folder: str
     offers: List[Offer]
     part: str
+    passkey: bool
     reason: str
     session: str
     use: AskedUse

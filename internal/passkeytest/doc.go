@@ -1,0 +1,2 @@
+// Package passkeytest has a device with a passkey, for tests.
+package passkeytest
