@@ -100,6 +100,12 @@ func isReviewed(evs []events.Event) bool {
 // SetRisk sets what says what may go wrong if a call is made. Until it is set, every call is of high risk, and no reviewer is shown one.
 func SetRisk(n *Node, risk func(*parley.Permission) mailbox.Risk) { n.risk.Store(&risk) }
 
+// SetLeased sets what says which lease of another agent a call of an agent's program would write on, and on which file. Until it is set,
+// such calls are not held to leases.
+func SetLeased(n *Node, leased func(context.Context, *Agent, *parley.Permission) (view.Lease, string, error)) {
+	n.leased.Store(&leased)
+}
+
 // Attends reports whether a page, a client or a command follows the mail of an agent at this moment. A
 // follower between two calls is not seen. Agents of other nodes count as attended.
 func (n *Node) Attends(agent capabilities.ID) bool {

@@ -71,8 +71,9 @@ type Node struct {
 	supervisor *supervisor
 	directory  *directory
 
-	risk       atomic.Pointer[func(*parley.Permission) mailbox.Risk] // see SetRisk
-	challenges atomic.Pointer[func(capabilities.ID, string) error]   // see SetChallenges
+	risk       atomic.Pointer[func(*parley.Permission) mailbox.Risk]                                         // see SetRisk
+	leased     atomic.Pointer[func(context.Context, *Agent, *parley.Permission) (view.Lease, string, error)] // see SetLeased
+	challenges atomic.Pointer[func(capabilities.ID, string) error]                                           // see SetChallenges
 
 	life   context.Context // ends when the node closes
 	end    context.CancelFunc

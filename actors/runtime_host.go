@@ -129,9 +129,21 @@ func programAnswer(o view.Outcome) (runtime.Answer, error) {
 	return a, err
 }
 
-// Approve asks whether the agent's program may make a call. A call that was denied in this run is denied again.
+// Approve asks whether the agent's program may make a call. A call that was denied in this run is denied again, and one that would write
+// what another agent has leased is denied.
 func (d *runtimeHost) Approve(ctx context.Context, c runtime.Call) (runtime.Decision, error) {
 	if err := d.check(); err != nil {
+		return runtime.Decision{}, err
+	}
+	asks := c.Permission
+	var err error
+	if asks.Folder, err = read(ctx, d.agent, programFolder{}); err != nil {
+		return runtime.Decision{}, err
+	}
+	switch err := d.heldToLeases(ctx, asks); {
+	case parley.CodeOf(err) == parley.Leased:
+		return runtime.Decision{Reason: err.Error()}, nil
+	case err != nil:
 		return runtime.Decision{}, err
 	}
 	p, err := call(ctx, d.agent, duringRun[runPermission]{d.run, approveCall{d, c}})
@@ -198,6 +210,13 @@ func (m approveCall) handle(b *mailboxActor) (runPermission, error) {
 	}
 	p.digest = form.Form.Digest()
 	return p, nil
+}
+
+// programFolder returns the folder in which the agent's program runs; see folderOf.
+type programFolder struct{}
+
+func (programFolder) handle(b *mailboxActor) (string, error) {
+	return folderOf(b.state.Runs.Program()), nil
 }
 
 // folderOf returns the folder in which a program runs: its own, or the node's if it has none. It returns "" if the folder is
@@ -278,6 +297,31 @@ func (d *runtimeHost) MayWrite(ctx context.Context, file string) error {
 		return err
 	}
 	return LeasedTo(one, path, d.agent.node.now())
+}
+
+// MayRun implements runtime.Host.
+func (d *runtimeHost) MayRun(ctx context.Context, command []string, folder string) error {
+	if err := d.check(); err != nil {
+		return err
+	}
+	input, err := json.Marshal(map[string]any{"command": command})
+	if err != nil {
+		return err
+	}
+	return d.heldToLeases(ctx, parley.Permission{Tool: "terminal", Input: string(input), Folder: folder})
+}
+
+// heldToLeases refuses with LEASED a call that would write what another agent has leased, as far as its input says.
+func (d *runtimeHost) heldToLeases(ctx context.Context, p parley.Permission) error {
+	leased := d.agent.node.leased.Load()
+	if leased == nil {
+		return nil
+	}
+	one, file, err := (*leased)(ctx, d.agent, &p)
+	if err != nil || one.Lease == 0 {
+		return err
+	}
+	return LeasedTo(one, file, d.agent.node.now())
 }
 
 // Send sends a message to an agent that the program's agent has a reference to.

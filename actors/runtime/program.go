@@ -95,6 +95,8 @@ type Host interface {
 	Approve(ctx context.Context, c Call) (Decision, error)
 	// MayWrite refuses with LEASED a file, an absolute path, that another agent has a lease on.
 	MayWrite(ctx context.Context, file string) error
+	// MayRun refuses with LEASED a command, made in a folder, whose words say that it writes what another agent has a lease on.
+	MayRun(ctx context.Context, command []string, folder string) error
 	// Send sends a message to someone whom the agent holds under a name.
 	Send(ctx context.Context, to, text string) error
 }

@@ -36,7 +36,8 @@ func leaseCommand(env *environment) *cobra.Command {
 		Long: `A pattern is of files: * and ? stand for some and for one character of a name, ** for any number of folders, and what is below a match is
 covered too. Or it is a name with its kind, as port:3000 or branch:main. The lease ends with its time, with the agent's session, or with
 "parley lease release". It counts among the members of the agent's team, or of --team; without a team, among the agents that are in none. Coding agents
-are refused to edit what another has leased, and are told who has it. Reading is not refused, and a command in a shell is not seen.`,
+are refused to edit what another has leased, also by commands that say so, and are told who has it. Reading is not refused, nor is what a script or a
+build writes that a command runs.`,
 		Example: `  parley lease 'src/checkout/**' --ttl 30m --for rounding
   parley lease port:3000 --wait
   parley lease ls`,

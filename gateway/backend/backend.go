@@ -68,6 +68,7 @@ func New(node *actors.Node, o Options) *Backend {
 	}
 	b.local = &principal{agent: node.Host(), account: b.ledger.socket, local: true}
 	actors.SetRisk(node, riskOf)
+	actors.SetLeased(node, leasedByCall)
 	actors.SetChallenges(node, b.challenges.Answer)
 	return b
 }

@@ -120,16 +120,26 @@ func listLeases(ctx context.Context, a *actors.Agent, _ api.ListLeasesRequest) (
 
 // deniedByLease returns the decision about a call that writes a file which another agent than the one that makes it has a lease on.
 func deniedByLease(ctx context.Context, a *actors.Agent, r parley.Approval) (view.Permitted, error) {
-	home, _ := os.UserHomeDir() // without one, what is named by it is not known
-	w := writing.Of(r.Tool, r.Input, r.Folder, home)
-	if w != nil {
-		w.Maybe = nil // it is asked about
-	}
-	got, err := Leased(ctx, a, w)
-	if err != nil || got == nil {
+	l, _, err := leasedByCall(ctx, a, &parley.Permission{Tool: r.Tool, Input: string(r.Input), Folder: r.Folder})
+	if err != nil || l.Lease == 0 {
 		return view.Permitted{}, err
 	}
-	return view.Permitted{Decided: true, Leased: &got.Lease}, nil
+	return view.Permitted{Decided: true, Leased: &l}, nil
+}
+
+// leasedByCall returns the lease of another agent than the one that makes a call on a file that it writes for sure, and the file; no lease
+// if there is none. A call that may write one is asked about.
+func leasedByCall(ctx context.Context, a *actors.Agent, p *parley.Permission) (l view.Lease, file string, err error) {
+	home, _ := os.UserHomeDir() // without one, what is named by it is not known
+	w := writing.Of(p.Tool, []byte(p.Input), p.Folder, home)
+	if w != nil {
+		w.Maybe = nil
+	}
+	got, err := Leased(ctx, a, w)
+	if got != nil {
+		l, file = got.Lease, got.File
+	}
+	return l, file, err
 }
 
 // Bounds of the names of the files of one call, and of the trees of a command.

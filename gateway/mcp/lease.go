@@ -10,7 +10,7 @@ import (
 )
 
 // leaseNote says in each result what a lease does.
-const leaseNote = "Editing tools of coding agents are refused what another has leased. Commands in a shell and other programs are not: for them it is a notice."
+const leaseNote = "Coding agents are refused to edit what another has leased, also by a command that names it. What scripts and other programs write is not: for them it is a notice."
 
 // leaseResult is a lease of the agent's.
 type leaseResult struct {

@@ -23,26 +23,26 @@ func TestSealIsGoodOnceForItsAgentUntilExpiry(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	s := sealsTest(t, 1)
 	sealed := func() string {
-		text, err := s.seal("fae", round{Form: "f", Round: 2, Until: now.Add(time.Hour)})
-		if err != nil || strings.Contains(text, "fae") {
+		text, err := s.seal("fae@A", round{Form: "f", Round: 2, Until: now.Add(time.Hour)})
+		if err != nil || strings.Contains(text, "fae@A") {
 			t.Fatalf("%q %v", text, err)
 		}
 		return text
 	}
 	state := sealed()
-	if r, err := s.open("fae", state, now); err != nil || r.Form != "f" || r.Round != 2 {
+	if r, err := s.open("fae@A", state, now); err != nil || r.Form != "f" || r.Round != 2 {
 		t.Errorf("%+v %v", r, err)
 	}
 	for name, try := range map[string]func() error{
-		"again":         func() error { _, err := s.open("fae", state, now); return err },
-		"too late":      func() error { _, err := s.open("fae", sealed(), now.Add(2*time.Hour)); return err },
+		"again":         func() error { _, err := s.open("fae@A", state, now); return err },
+		"too late":      func() error { _, err := s.open("fae@A", sealed(), now.Add(2*time.Hour)); return err },
 		"another agent": func() error { _, err := s.open("bob", sealed(), now); return err },
-		"another node":  func() error { _, err := sealsTest(t, 2).open("fae", sealed(), now); return err },
-		"cut":           func() error { text := sealed(); _, err := s.open("fae", text[:len(text)-1], now); return err },
-		"longer":        func() error { _, err := s.open("fae", sealed()+"A", now); return err },
-		"no seal":       func() error { _, err := s.open("fae", "!", now); return err },
-		"nothing":       func() error { _, err := s.open("fae", "", now); return err },
-		"very long":     func() error { _, err := s.open("fae", strings.Repeat("A", 1<<20), now); return err },
+		"another node":  func() error { _, err := sealsTest(t, 2).open("fae@A", sealed(), now); return err },
+		"cut":           func() error { text := sealed(); _, err := s.open("fae@A", text[:len(text)-1], now); return err },
+		"longer":        func() error { _, err := s.open("fae@A", sealed()+"A", now); return err },
+		"no seal":       func() error { _, err := s.open("fae@A", "!", now); return err },
+		"nothing":       func() error { _, err := s.open("fae@A", "", now); return err },
+		"very long":     func() error { _, err := s.open("fae@A", strings.Repeat("A", 1<<20), now); return err },
 	} {
 		if err := try(); parley.CodeOf(err) != parley.NotPermitted {
 			t.Errorf("%s: %v", name, err)
@@ -52,7 +52,7 @@ func TestSealIsGoodOnceForItsAgentUntilExpiry(t *testing.T) {
 
 func TestSealDetectsEveryChangedBit(t *testing.T) {
 	s := sealsTest(t, 1)
-	text, err := s.seal("fae", round{Form: "f", Until: time.Now().Add(time.Hour)})
+	text, err := s.seal("fae@A", round{Form: "f", Until: time.Now().Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestSealDetectsEveryChangedBit(t *testing.T) {
 			if text[i] == c {
 				continue
 			}
-			if _, err := s.open("fae", text[:i]+string(c)+text[i+1:], time.Now()); err == nil {
+			if _, err := s.open("fae@A", text[:i]+string(c)+text[i+1:], time.Now()); err == nil {
 				t.Fatalf("character %d may be %c", i, c)
 			}
 		}

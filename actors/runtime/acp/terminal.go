@@ -155,7 +155,7 @@ func (t *turn) terminal(params json.RawMessage) (*terminal, error) {
 	return t.peer.terminals.get(r.TerminalID)
 }
 
-func createTerminal(_ context.Context, t *turn, params json.RawMessage) (any, error) {
+func createTerminal(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 	var r acp.CreateTerminalRequest
 	if err := t.parse(params, &r, (*string)(&r.SessionId)); err != nil {
 		return nil, err
@@ -166,6 +166,9 @@ func createTerminal(_ context.Context, t *turn, params json.RawMessage) (any, er
 	s := runtime.Spec{Command: append([]string{r.Command}, r.Args...), Folder: t.peer.folder}
 	if r.Cwd != nil && *r.Cwd != "" {
 		s.Folder = *r.Cwd
+	}
+	if err := t.host.MayRun(ctx, s.Command, s.Folder); err != nil {
+		return nil, err
 	}
 	for _, v := range r.Env {
 		s.Environment = append(s.Environment, v.Name+"="+v.Value)

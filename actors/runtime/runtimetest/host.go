@@ -106,6 +106,9 @@ func (h *Host) MayWrite(_ context.Context, file string) error {
 	return nil
 }
 
+// MayRun implements runtime.Host.
+func (h *Host) MayRun(context.Context, []string, string) error { return nil }
+
 // Send keeps a message.
 func (h *Host) Send(_ context.Context, to, text string) error {
 	if h.SendFunc != nil {
