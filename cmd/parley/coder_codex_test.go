@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -105,6 +106,43 @@ func codexAsksInTerminal(t *testing.T, variable string) {
 	}
 	if hook, tool := senderOf(t, state, "touch wanted.txt"), senderOf(t, state, "Which colour does Codex take?"); !isSessionOf(tool, hook) || !strings.HasPrefix(hook, "codex-project-") {
 		t.Errorf("the hook asks as %s, and the tool as %s", hook, tool)
+	}
+}
+
+// TestCodexAsksAboutOtherServers has Codex call two tools of another MCP server, without Parley and with it. What a server calls read-only it
+// calls without a question.
+func TestCodexAsksAboutOtherServers(t *testing.T) {
+	t.Parallel()
+	const prompt = "Paint it"
+	call := func(tool string) modeltest.Turn {
+		return modeltest.Turn{Calls: []modeltest.Call{{Tool: "mcp__painter." + tool, Input: map[string]any{}}}}
+	}
+	for _, with := range []bool{false, true} {
+		t.Run(fmt.Sprintf("with Parley: %t", with), func(t *testing.T) {
+			t.Parallel()
+			c := newCodex(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{call("look"), call("paint"), {Text: "I am ready"}}})
+			config := filepath.Join(c.home, ".codex", "config.toml")
+			text, err := os.ReadFile(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.writeText(t, config, string(text)+"[mcp_servers.painter]\ncommand = \""+elicitor+"\"\n")
+			want := "requires approval, but approval policy is never"
+			if with {
+				state := c.setUp(t, "codex")
+				attend(t, state)
+				want = "denied in Parley: nobody has looked at it"
+				end := c.background(t, "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", prompt)
+				decide(t, state, "deny", awaitCall(t, state, "{}"), "--message", "nobody has looked at it")
+				end()
+			} else {
+				c.print(t, "exec", "--skip-git-repo-check", prompt)
+			}
+			results := c.model.Results(prompt)
+			if len(results) != 2 || !strings.Contains(results[0].Text, "it is white") || !strings.Contains(results[1].Text, want) {
+				t.Errorf("the model has read %q", results)
+			}
+		})
 	}
 }
 

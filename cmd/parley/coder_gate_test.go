@@ -761,6 +761,10 @@ func serveElicitor() {
 		content, err := json.Marshal(got.Content)
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf("action %s, content %s", got.Action, content)}}}, err
 	})
+	looks := &mcp.Tool{Name: "look", InputSchema: map[string]any{"type": "object"}, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}
+	server.AddTool(looks, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "it is white"}}}, nil
+	})
 	must(server.Run(context.Background(), &mcp.StdioTransport{}))
 }
 

@@ -50,6 +50,7 @@ which coding agents are installed here, says what it would change, asks, starts 
 // setupFlags are the flags of "parley setup NAME".
 type setupFlags struct {
 	print, remove, project, user bool
+	taken                        *int // counts the files from which something was taken out, of all agents; nil for one agent
 	away                         string
 	guided                       bool // the person was told what happens where nobody can be asked
 	team                         string
@@ -169,6 +170,12 @@ func runSetup(ctx context.Context, env *environment, agent hook.Agent, flags set
 	case !flags.print:
 		if err := setup.Write(files); err != nil {
 			return err
+		}
+	}
+	if flags.taken != nil && !env.options.json { // of all agents only what there was
+		files = slices.DeleteFunc(files, func(f setup.File) bool { return !f.Changed && !f.Gone })
+		if *flags.taken += len(files); len(files) == 0 {
+			return nil
 		}
 	}
 	if err := env.print(files, func() string { return setup.Text(files, flags.print) }); err != nil || flags.remove || flags.print {

@@ -181,11 +181,17 @@ func (env *environment) firstQuestion(ctx context.Context) error {
 
 // removeSetups takes out what setup has entered, for all coding agents.
 func removeSetups(ctx context.Context, env *environment) error {
-	var failed []error
+	var (
+		failed []error
+		taken  int
+	)
 	for _, a := range hook.Agents() {
-		if err := runSetup(ctx, env, a, setupFlags{remove: true}); err != nil {
+		if err := runSetup(ctx, env, a, setupFlags{remove: true, taken: &taken}); err != nil {
 			failed = append(failed, err)
 		}
+	}
+	if taken == 0 && len(failed) == 0 && !env.options.json {
+		fmt.Fprintln(env.stderr, "note: no settings of a coding agent have anything of Parley, here or for you")
 	}
 	return errors.Join(failed...)
 }
