@@ -37,6 +37,9 @@ func TestMain(m *testing.M) {
 	if folder := os.Getenv(mandatedNodeEnv); folder != "" {
 		runMandatedNode(folder)
 	}
+	if folder := os.Getenv(signedNodeEnv); folder != "" {
+		runSignedNode(folder)
+	}
 	if folder := os.Getenv(attachingNodeEnv); folder != "" {
 		runAttachingNode(folder)
 	}

@@ -151,3 +151,33 @@ func TestSeenFilesAreCounted(t *testing.T) {
 	}
 	b.checkNoFaults()
 }
+
+// TestAccessListsManyAgents shows Rules and access with 30 agents of long names: each on a place of its own, none over another, nothing wider
+// than the window.
+func TestAccessListsManyAgents(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	for i := range 30 {
+		h.guest(fmt.Sprintf("claude-code-shop-%d-of-the-team", i))
+	}
+	b := h.openBrowser()
+	for _, scheme := range []string{"light", "dark"} {
+		b.prefer(scheme)
+		for _, width := range []int64{1440, 390} {
+			b.do(chromedp.EmulateViewport(width, 900))
+			b.open("/access")
+			b.live()
+			if got := b.text(`[...document.querySelectorAll(".named")].map((l) => l.querySelectorAll("li").length).join()`); got != "32,32" {
+				t.Errorf("at %d: %s names", width, got)
+			}
+			if wide := b.text(`document.documentElement.scrollWidth > innerWidth`); wide != "false" {
+				t.Errorf("it is wider than its window of %d", width)
+			}
+			if wrong := b.text(overlaps); wrong != "" {
+				t.Error(wrong)
+			}
+			b.shotIfWanted(fmt.Sprintf("access-many-%s-%d", scheme, width))
+		}
+	}
+	b.checkNoFaults()
+}

@@ -214,7 +214,7 @@ func TestPasskeySignsADecision(t *testing.T) {
 	b.shotIfWanted("signed-1280")
 	b.open("/forms/" + other.Form.String() + "?in=history") // the denial
 	b.reads(asking(other)+" .state", "✕ Denied")
-	if got := b.text(`document.body.innerText.includes("signed with a passkey")`); got != "false" {
+	if got := b.text(`document.getElementById("alone").innerText.includes("signed with a passkey")`); got != "false" {
 		t.Error("what was not signed says that it was")
 	}
 	b.checkNoFaults()
@@ -438,6 +438,68 @@ func TestFormAsksForAPasskey(t *testing.T) {
 	var m view.Message
 	if err := caller("get_message", api.MessageRequest{FormRef: api.RefTo(other.Form.String())}, &m); err != nil || m.Outcome.Signed {
 		t.Errorf("what was not signed says that it was: %v", err)
+	}
+	b.checkNoFaults()
+}
+
+// TestPasskeySignsPlainForms has all rules decide again, and sets a policy that allows all, by the page's plain forms where that needs a
+// passkey: it is asked for, for each rule, and nothing is done without it.
+func TestPasskeySignsPlainForms(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	b := h.passkeyTab()
+	b.register("phone")
+	for _, command := range []string{"make", "make test"} {
+		call := h.approve("shell", fmt.Sprintf(`{"command":%q}`, command))
+		h.decide(call, "always")
+	}
+	b.require("high")
+	caller := h.caller()
+	paused := func() (n int) {
+		t.Helper()
+		rules, err := h.fae.Rules().List(t.Context())
+		if err != nil || len(rules) != 2 {
+			t.Fatalf("%v: %+v", err, rules)
+		}
+		for _, r := range rules {
+			if r.Paused {
+				n++
+			}
+		}
+		return n
+	}
+	rules, err := h.fae.Rules().List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rules {
+		if err := caller("pause_rule", api.PauseRuleRequest{Agent: "fae", Rule: r.Rule}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.open("/access")
+	b.live()
+	b.verifies(false)
+	b.click(".pause-all button[name=resume-all]")
+	b.reads(".toast", "Nothing was signed")
+	if n := paused(); n != 2 {
+		t.Fatalf("%d rules are paused without a signature", n)
+	}
+	b.verifies(true)
+	b.click(".pause-all button[name=resume-all]")
+	b.until(`document.querySelector(".pause-all button[name=pause-all]")`)
+	if n := paused(); n != 0 {
+		t.Errorf("%d rules are paused still", n)
+	}
+	b.open(web.AgentPath("fae") + "?tab=rules")
+	b.live()
+	b.click(".policy summary")
+	b.set(".policy select[name=policy]", "never")
+	b.run(`window.before = true`)
+	b.click(".policy button[name=set-policy]")
+	b.until(`!window.before && document.readyState === "complete"`)
+	if call := h.approve("shell", `{"command":"ls"}`); !call.Allowed {
+		t.Error("the policy is not set")
 	}
 	b.checkNoFaults()
 }

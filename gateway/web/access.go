@@ -119,8 +119,12 @@ func (d accessPage) change(p *page) error {
 	sent := p.r.PostForm
 	switch {
 	case sent.Has("pause-all"), sent.Has("resume-all"):
+		signed, err := signatureIn(sent)
+		if err != nil {
+			return err
+		}
 		for _, a := range d.Agents {
-			if err := pauseRules(p, a.Name, a.Rules, sent.Has("resume-all")); err != nil {
+			if err := pauseRules(p, a.Name, a.Rules, sent.Has("resume-all"), &signed); err != nil {
 				return err
 			}
 		}

@@ -223,6 +223,9 @@ func (p *agentRequest) serve() error {
 			http.Redirect(p.w, p.r, p.base+back, http.StatusSeeOther)
 			return nil
 		}
+		if p.r.Header.Get("Accept") == "application/json" { // of the page's script, which may sign what is refused
+			return err
+		}
 		shown := api.Shown(err)
 		d.Wrong, status = shown.Message, api.HTTPStatus(shown.Code)
 	}
@@ -244,6 +247,10 @@ func (p *agentRequest) post() error {
 		return parley.Refuse(parley.InvalidArgument, "the form cannot be read")
 	}
 	sent, as, id := p.r.PostForm, api.Acting{As: d.Name}, d.ID.String()
+	signed, err := signatureIn(sent)
+	if err != nil {
+		return err
+	}
 	var act api.Act
 	switch {
 	case sent.Has("stop"):
@@ -255,6 +262,7 @@ func (p *agentRequest) post() error {
 		if err != nil {
 			return err
 		}
+		policy.Passkey = signed
 		act = api.SetPolicy.With(policy)
 	case sent.Has("end"):
 		rule, err := capabilities.ParseID(sent.Get("end"))
@@ -267,13 +275,13 @@ func (p *agentRequest) post() error {
 		if err != nil {
 			return err
 		}
-		return pauseRules(p.page, d.Name, rules, sent.Has("resume-all"))
+		return pauseRules(p.page, d.Name, rules, sent.Has("resume-all"), &signed)
 	case sent.Has("pause"), sent.Has("resume"):
 		rule, err := capabilities.ParseID(cmp.Or(sent.Get("pause"), sent.Get("resume")))
 		if err != nil {
 			return parley.Refuse(parley.InvalidArgument, "%.40q is no rule", cmp.Or(sent.Get("pause"), sent.Get("resume")))
 		}
-		act = api.PauseRule.With(api.PauseRuleRequest{Agent: d.Name, Rule: rule, Resume: sent.Has("resume")})
+		act = api.PauseRule.With(api.PauseRuleRequest{Agent: d.Name, Rule: rule, Resume: sent.Has("resume"), Passkey: signed})
 	case sent.Has("mandate"):
 		mandate, err := capabilities.ParseID(sent.Get("mandate"))
 		if err != nil {
@@ -291,6 +299,7 @@ func (p *agentRequest) post() error {
 		if err != nil {
 			return err
 		}
+		added.Passkey = signed
 		act = api.MakeRule.With(added)
 	case sent.Has("away"), sent.Has("back"):
 		away, err := absenceOf(as, sent)
@@ -315,15 +324,27 @@ func (p *agentRequest) post() error {
 	return act(p.ctx(), p)
 }
 
-// pauseRules pauses rules of an agent, or has them decide again.
-func pauseRules(p *page, agent string, rules []view.Rule, resume bool) error {
+// signatureIn returns what a passkey has signed of a plain form; nil if it has nothing.
+func signatureIn(sent url.Values) (s *parley.PasskeySignature, err error) {
+	if text := sent.Get("passkey"); text != "" {
+		if err := json.Unmarshal([]byte(text), &s); err != nil {
+			return nil, parley.Refuse(parley.InvalidArgument, "what a passkey has signed cannot be read")
+		}
+	}
+	return s, nil
+}
+
+// pauseRules pauses rules of an agent, or has them decide again. What was signed is of the first of them, and good once: what is refused
+// after that is signed in its turn.
+func pauseRules(p *page, agent string, rules []view.Rule, resume bool, signed **parley.PasskeySignature) error {
 	for _, r := range rules {
 		if r.Paused != resume {
 			continue
 		}
-		if _, err := api.PauseRule.Do(p.ctx(), p, api.PauseRuleRequest{Agent: agent, Rule: r.Rule, Resume: resume}); err != nil {
+		if _, err := api.PauseRule.Do(p.ctx(), p, api.PauseRuleRequest{Agent: agent, Rule: r.Rule, Resume: resume, Passkey: *signed}); err != nil {
 			return err
 		}
+		*signed = nil
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"parley"
@@ -21,8 +23,9 @@ type Device struct {
 	Origin string
 	ID     []byte
 
-	key   *ecdsa.PrivateKey
-	count uint32
+	key    *ecdsa.PrivateKey
+	count  uint32
+	synced bool // it says 0 for each count
 }
 
 // NewDevice returns a device with a passkey for the pages of an origin.
@@ -48,7 +51,9 @@ func (d *Device) Added(tb testing.TB, name string) events.PasskeyAdded {
 // Sign signs the text of a statement.
 func (d *Device) Sign(tb testing.TB, statement string) *parley.PasskeySignature {
 	tb.Helper()
-	d.count++
+	if !d.synced {
+		d.count++
+	}
 	host, err := passkey.HostOf(d.Origin)
 	if err != nil {
 		tb.Fatal(err)
@@ -63,4 +68,26 @@ func (d *Device) Sign(tb testing.TB, statement string) *parley.PasskeySignature 
 	}
 	text := base64.RawURLEncoding.EncodeToString
 	return &parley.PasskeySignature{Credential: text(d.ID), Statement: statement, ClientData: text(client), Authenticator: text(data), Signature: text(signature)}
+}
+
+// Kept returns a device whose key stays in a folder, so that it outlives the process. It counts nothing, as passkeys do that are on several
+// devices: a challenge alone tells what it signs now from what it signed before.
+func Kept(tb testing.TB, folder, origin string) *Device {
+	tb.Helper()
+	d := NewDevice(tb, origin)
+	d.ID, d.synced = []byte("kept"), true
+	file := filepath.Join(folder, "device.key")
+	der, err := os.ReadFile(file)
+	if err != nil {
+		if der, err = x509.MarshalECPrivateKey(d.key); err == nil {
+			err = os.WriteFile(file, der, 0o600)
+		}
+	}
+	if err == nil {
+		d.key, err = x509.ParseECPrivateKey(der)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return d
 }

@@ -17,6 +17,7 @@ import { showKeys, showPalette, startPalette, startTheme } from './palette.js';
 import { openKey, questionsChanged } from './questions.js';
 import { renewPush } from './push.js';
 import { home } from './rpc.js';
+import './signs.js';
 import { follow } from './stream.js';
 import { startDisk } from './toast.js';
 import { startWriters } from './writer.js';

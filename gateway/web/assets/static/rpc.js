@@ -113,6 +113,13 @@ export async function page(address, endpoint = {}) {
   return new DOMParser().parseFromString(answer.text, 'text/html');
 }
 
+/** Sends a plain form of a page, and returns the address that follows. It throws Refused. */
+export async function send(address, body) {
+  const answer = await ask(address, { method: 'POST', headers: { Accept: 'application/json' }, body: new URLSearchParams(body) }, { base: '' });
+  if (!answer.response.ok) throw refusal(answer);
+  return answer.response.url;
+}
+
 /** Fetches the HTML of a form that is not sent yet, to be drawn at once, as in page. It throws Refused. */
 export async function preview(as, body) {
   const answer = await ask('/preview' + (as ? `?as=${encodeURIComponent(as)}` : ''), post(body), {});
