@@ -498,7 +498,7 @@ func (c CancelForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Eve
 		return nil, err
 	}
 	if m.Form.From != s.ID {
-		asker, err := s.party(m.Form, m.Form.From)
+		asker, err := partyOf(s, m.Form, m.Form.From)
 		if err != nil {
 			return nil, err
 		}
@@ -519,13 +519,13 @@ func endedError(s *State, m *Message) error {
 		if id == s.ID {
 			return "you", nil
 		}
-		return s.party(m.Form, id)
+		return partyOf(s, m.Form, id)
 	})
 }
 
-// party returns an agent that a form speaks of as error messages show it. The asker, where the reader has no name for it, is called what it
+// partyOf returns an agent that a form speaks of as error messages show it. The asker, where the reader has no name for it, is called what it
 // calls itself.
-func (s *State) party(f *Form, id capabilities.ID) (string, error) {
+func partyOf(s *State, f *Form, id capabilities.ID) (string, error) {
 	name, err := s.Names.Of(id)
 	if said := parley.Called(f.Asker); name == "" && err == nil && id == f.From && said != "" {
 		return said, nil
