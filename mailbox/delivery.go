@@ -296,8 +296,12 @@ func (c AcceptDelivery) enterMessage(s *State, e *events.MessagePosted, via capa
 	if err := checkRoom(s, c.Quotas, e, now); err != nil {
 		return nil, err
 	}
+	replied, err := memberReplied(s, e, now)
+	if err != nil {
+		return nil, err
+	}
 	passed, err := passMessage(s, e, now, ids)
-	return append(append([]events.Event{e}, passed...), surplusPost(s, payerOf(e))...), err
+	return append(append(append([]events.Event{e}, replied...), passed...), surplusPost(s, payerOf(e))...), err
 }
 
 // checkSpans checks the text of a received message by the rules of PostMessage.

@@ -46,6 +46,22 @@ func memberStates(s *State, n uint64, report *events.ReceiptReported) ([]events.
 	return []events.Event{e}, nil
 }
 
+// memberReplied is memberStates for a reply of a member to what this mailbox as a group has passed on to it: it is the member's report. One
+// that another group passes on is not: that one's members may not have the message yet. It fails with PagedOut.
+func memberReplied(s *State, e *events.MessagePosted, now capabilities.Time) ([]events.Event, error) {
+	if len(s.StandIns.members) == 0 || e.ReplyTo.IsZero() || !e.Original.IsZero() {
+		return nil, nil
+	}
+	n, ok, err := s.Mail.Index.NumberOf(e.ReplyTo)
+	if err != nil || !ok {
+		return nil, err
+	}
+	if m, err := s.Mail.at(n); err != nil || m.Posted == nil || m.Posted.To != e.From {
+		return nil, err
+	}
+	return memberStates(s, n, &events.ReceiptReported{By: e.From, State: events.Handled, How: string(events.WasReplied), Date: now})
+}
+
 // leastOf returns how far a message that a group got has come with all members that it reached, once it has come to a state with the one
 // of a number. What a group passes on has the numbers after it. It fails with PagedOut.
 func leastOf(s *State, m *Message, n uint64, state events.MessageState) (events.MessageState, error) {

@@ -150,7 +150,7 @@ func noteReply(f fold, e *events.MessagePosted) {
 		return
 	}
 	f.moved(n, r)
-	if own && parent.Is(index.Repeated) { // the reply goes to one of those who are to know
+	if own && e.Original.IsZero() && parent.Is(index.Repeated) { // the reply goes to one of those who are to know
 		if m, err := l.at(n); err == nil {
 			for _, to := range m.Repeats {
 				f.Outbox.enqueue(events.OutboxReceipt, m.ID(), to)
@@ -240,6 +240,9 @@ func (m *Message) report(s *State) Command {
 	r := Receipt{Reader: s.ID, State: events.Delivered} // if the offer was returned
 	if len(m.Receipts) > 0 {
 		r = m.Receipts[len(m.Receipts)-1]
+	}
+	if r.How == string(events.WasReplied) && len(s.StandIns.members) > 0 { // a reply that it has passed on may be one member's alone
+		r = Receipt{Reader: s.ID, State: events.Delivered}
 	}
 	if all := m.withAll(); all.State.Rank() > r.State.Rank() {
 		r = all
