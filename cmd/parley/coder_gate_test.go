@@ -208,6 +208,10 @@ func TestClaudeCodeAsksWhatItWouldRunUnasked(t *testing.T) {
 		c.writeText(t, filepath.Join(c.project, ".claude", "skills", "neat", "SKILL.md"), "---\nname: neat\ndescription: makes things neat\nallowed-tools: Bash\n---\nBe neat.\n")
 		return []modeltest.Call{{Tool: "Skill", Input: map[string]any{"skill": "neat"}}, bash("git status"), bash("touch unasked")}
 	}
+	notes := func(t *testing.T, c *coderTest) []modeltest.Call {
+		c.write(t, filepath.Join(c.project, ".claude", "settings.json"), map[string]any{"autoMemoryDirectory": c.project + "/docs"})
+		return []modeltest.Call{write(c.project, "docs", "README.md")}
+	}
 	for _, test := range []struct {
 		agent, name string
 		calls       func(t *testing.T, c *coderTest) []modeltest.Call // all but the last are not denied
@@ -226,6 +230,8 @@ func TestClaudeCodeAsksWhatItWouldRunUnasked(t *testing.T) {
 		{newestClaude, "its memory", func(_ *testing.T, c *coderTest) []modeltest.Call {
 			return []modeltest.Call{bash("git status"), write(c.home, ".claude", "projects", regexp.MustCompile("[^a-zA-Z0-9]").ReplaceAllString(c.project, "-"), "memory", "MEMORY.md")}
 		}, []string{"MEMORY.md"}},
+		{newestClaude, "a folder for its memory", notes, []string{"README.md"}},
+		{olderClaude, "a folder for its memory", notes, []string{"README.md"}},
 		{newestClaude, "what starts a preview", func(_ *testing.T, c *coderTest) []modeltest.Call {
 			return []modeltest.Call{write(c.project, ".claude", "launch.json")}
 		}, []string{"launch.json"}},

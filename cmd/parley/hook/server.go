@@ -113,21 +113,27 @@ func claudeServers(folder string, env func(string) (string, bool)) (files []serv
 // mcpFlag has Claude Code take the MCP servers of files and of texts in JSON: all words up to the next flag.
 const mcpFlag = "--mcp-config"
 
-// claudeFlagged returns what the command line of Claude Code names, as far as it can be read.
-func claudeFlagged(env func(string) (string, bool)) (files []serverFile) {
+// claudeCommand returns the command line of Claude Code and the folder that it works in, as far as they can be read. A file of the command
+// line is not found without the folder.
+func claudeCommand(env func(string) (string, bool)) (words []string, folder string) {
 	set, _ := env("CLAUDE_PID")
 	pid, err := strconv.Atoi(set)
 	if err != nil || pid <= 0 {
-		return nil
+		return nil, ""
 	}
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {
-		return nil
+		return nil, ""
 	}
-	folder, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
-	if err != nil {
-		folder = "" // a file in it is not found, and counts as another server's
+	if folder, err = os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err != nil {
+		folder = ""
 	}
+	return strings.Split(string(line), "\x00"), folder
+}
+
+// claudeFlagged returns what the command line of Claude Code names. A file that is not found counts as another server's.
+func claudeFlagged(env func(string) (string, bool)) (files []serverFile) {
+	words, folder := claudeCommand(env)
 	add := func(word string) {
 		switch {
 		case strings.HasPrefix(strings.TrimSpace(word), "{"):
@@ -140,7 +146,7 @@ func claudeFlagged(env func(string) (string, bool)) (files []serverFile) {
 		}
 	}
 	follows := false
-	for word := range strings.SplitSeq(string(line), "\x00") {
+	for _, word := range words {
 		if value, ok := strings.CutPrefix(word, mcpFlag+"="); ok {
 			add(value)
 		}

@@ -94,32 +94,41 @@ func TestServersOfTheCommandLine(t *testing.T) {
 		"a file that is gone":  {[]string{mcpFlag, "/dev/fd/63"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			coder := exec.CommandContext(t.Context(), "sh", append([]string{"-c", "echo; read -r line", "sh"}, test.words...)...)
-			coder.Dir = home
-			life, err := coder.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := coder.StdoutPipe()
-			if err == nil {
-				err = coder.Start()
-			}
-			if err == nil {
-				_, err = out.Read(make([]byte, 1)) // it runs
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			env := func(name string) (string, bool) {
-				v, ok := map[string]string{"HOME": home, "CLAUDE_PID": strconv.Itoa(coder.Process.Pid)}[name]
-				return v, ok
-			}
+			env, end := coderWith(t, home, test.words...)
+			defer end()
 			got := ClaudeCode().isOwnTool(toolCall{tool: "mcp__parley__ask_user", folder: home}, Options{Tools: []string{"ask_user"}, Env: env})
 			if got != test.want {
 				t.Errorf("it is Parley's own: %t", got)
 			}
-			_ = life.Close()
-			_ = coder.Wait() // read fails at the end of its input
 		})
+	}
+}
+
+// coderWith returns the environment of a hook below a process with a command line, in a folder that is also the home.
+func coderWith(t *testing.T, home string, words ...string) (env func(string) (string, bool), end func()) {
+	t.Helper()
+	coder := exec.CommandContext(t.Context(), "sh", append([]string{"-c", "echo; read -r line", "sh"}, words...)...)
+	coder.Dir = home
+	life, err := coder.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := coder.StdoutPipe()
+	if err == nil {
+		err = coder.Start()
+	}
+	if err == nil {
+		_, err = out.Read(make([]byte, 1)) // it runs
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	env = func(name string) (string, bool) {
+		v, ok := map[string]string{"HOME": home, "CLAUDE_PID": strconv.Itoa(coder.Process.Pid)}[name]
+		return v, ok
+	}
+	return env, func() {
+		_ = life.Close()
+		_ = coder.Wait() // read fails at the end of its input
 	}
 }

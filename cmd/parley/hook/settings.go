@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"parley/internal/regular"
 )
@@ -14,9 +15,10 @@ import (
 type claudeSettings struct {
 	allow   []string // rules that allow calls
 	sandbox bool     // commands may run in a sandbox, unasked
+	notes   bool     // notes between sessions are in a folder that it names, written unasked
 }
 
-// settingsFor returns all settings for a folder. Of a file that cannot be read nothing is known but that it may switch on a sandbox.
+// settingsFor returns all settings for a folder. Of those that cannot be read nothing is known but that they may switch on a sandbox.
 func settingsFor(folder string, env func(string) (string, bool)) (all []claudeSettings) {
 	const managed = "/etc/claude-code"
 	files := []string{
@@ -38,7 +40,45 @@ func settingsFor(folder string, env func(string) (string, bool)) (all []claudeSe
 			all = append(all, readClaudeSettings(text))
 		}
 	}
+	return append(all, flaggedSettings(env)...)
+}
+
+// settingsFlag has Claude Code take the settings of a file, or of a text in JSON.
+const settingsFlag = "--settings"
+
+// flaggedSettings returns what the command line of Claude Code has it take, as far as it can be read. Its rules are left out: calls that
+// they allow are asked about, as with --allowedTools.
+func flaggedSettings(env func(string) (string, bool)) (all []claudeSettings) {
+	words, folder := claudeCommand(env)
+	for i, word := range words {
+		value, ok := strings.CutPrefix(word, settingsFlag+"=")
+		switch {
+		case ok:
+		case word == settingsFlag && i+1 < len(words):
+			value = words[i+1]
+		default:
+			continue
+		}
+		if strings.HasPrefix(strings.TrimSpace(value), "{") {
+			all = append(all, readClaudeSettings([]byte(value)).withoutRules())
+			continue
+		}
+		if !filepath.IsAbs(value) {
+			value = filepath.Join(folder, value)
+		}
+		text, err := regular.ReadLinked(value)
+		if err != nil {
+			all = append(all, claudeSettings{sandbox: true})
+			continue
+		}
+		all = append(all, readClaudeSettings(text).withoutRules())
+	}
 	return all
+}
+
+func (s claudeSettings) withoutRules() claudeSettings {
+	s.allow = nil
+	return s
 }
 
 // readClaudeSettings reads settings as Claude Code does: after a byte order mark, members by their very names, the last of several, and
@@ -52,7 +92,7 @@ func readClaudeSettings(text []byte) claudeSettings {
 	if json.Unmarshal(text, &file) != nil {
 		return claudeSettings{sandbox: true}
 	}
-	s := claudeSettings{sandbox: isSwitchedOn(file["sandbox"])}
+	s := claudeSettings{sandbox: isSwitchedOn(file["sandbox"]), notes: len(file["autoMemoryDirectory"]) > 0 && string(file["autoMemoryDirectory"]) != "null"}
 	var rules []any
 	if json.Unmarshal(file["permissions"], &permissions) != nil || json.Unmarshal(permissions["allow"], &rules) != nil {
 		return s

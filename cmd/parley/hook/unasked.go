@@ -15,15 +15,18 @@ import (
 // unaskedByClaudeCode says why Claude Code might make a call without its prompt, in a terminal in the mode default, so that
 // PermissionRequest would not be called for it; "" where nothing says so. Versions 2.1.290 and 2.1.332 do so for three reasons beside the
 // settings' rules: a sandbox, in which commands run unasked; a skill or a command that has brought rules of its own, for the rest of the
-// turn; and some files. Each can come with a repository.
+// turn; and some files, among them those of a folder that the settings name. Each can come with a repository.
 func unaskedByClaudeCode(call toolCall, folder string, env func(string) (string, bool)) string {
+	settings := settingsFor(folder, env)
 	switch {
 	case entry(env) != "cli" || call.mode != "default" || !isShown(call.tool) || call.tool == planTool:
 		return ""
 	case slices.ContainsFunc(allowedBySettings(folder, env), func(entry string) bool { return allowsCall(entry, call) }):
 		return ""
-	case slices.ContainsFunc(settingsFor(folder, env), func(s claudeSettings) bool { return s.sandbox }):
+	case slices.ContainsFunc(settings, func(s claudeSettings) bool { return s.sandbox }):
 		return "the settings have Claude Code run commands in a sandbox without a question"
+	case writesFile(call.tool) && slices.ContainsFunc(settings, func(s claudeSettings) bool { return s.notes }):
+		return "the settings name a folder in which Claude Code writes its notes without a question"
 	case writesFile(call.tool) && !isPlainFile(call, folder):
 		return "Claude Code writes some files outside of the folder, and some in .claude, without a question"
 	case hasOwnRules(call):

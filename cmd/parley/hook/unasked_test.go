@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"testing"
 )
 
@@ -141,5 +143,85 @@ func TestSandboxIsSeen(t *testing.T) {
 				t.Errorf("%s in %s: %q", text, path, why)
 			}
 		}
+	}
+}
+
+// TestFolderOfNotesIsSeen has settings name a folder for Claude Code's notes, which it writes without a question, wherever that is.
+func TestFolderOfNotesIsSeen(t *testing.T) {
+	for text, seen := range map[string]bool{
+		`{"autoMemoryDirectory":"~/shop"}`:                               true,
+		`{"autoMemoryDirectory":"/proc/self/cwd","sandbox":null}`:        true,
+		`{"autoMemoryDirectory":null,"autoMemoryDirectory":"~/shop"}`:    true,
+		`{"permissions":[],"autoMemoryDirectory":"~/shop"}`:              true,
+		`{"autoMemoryDirectory":null}`:                                   false,
+		`{"AutoMemoryDirectory":"~/shop","autoMemoryEnabled":true}`:      false,
+		`{"permissions":{"allow":["Write(docs/**)"]},"sandbox":{"a":1}}`: false,
+	} {
+		for _, name := range []string{"settings.json", "settings.local.json"} {
+			root := t.TempDir()
+			conversation, settings := filepath.Join(root, "c.jsonl"), filepath.Join(root, ".claude", name)
+			for path, text := range map[string]string{settings: text, conversation: `{"id":"toolu_1"}`} {
+				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			env := func(name string) (string, bool) {
+				return map[string]string{"HOME": filepath.Join(root, "home"), "CLAUDE_CODE_ENTRYPOINT": "cli"}[name], true
+			}
+			input, err := json.Marshal(map[string]string{"file_path": filepath.Join(root, "README.md")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			call := toolCall{event: PreToolUse, id: "toolu_1", tool: "Write", mode: "default", input: input, transcript: conversation}
+			if why := unaskedByClaudeCode(call, root, env); (why != "") != seen {
+				t.Errorf("%s in %s: %q", text, name, why)
+			}
+			call.tool, call.input = "Bash", json.RawMessage(`{"command":"make"}`)
+			if why := unaskedByClaudeCode(call, root, env); why != "" {
+				t.Errorf("a command with %s: %q", text, why)
+			}
+		}
+	}
+}
+
+// TestSettingsOfTheCommandLine has a process with the flag of Claude Code for settings, which switch on a sandbox and allow a call.
+func TestSettingsOfTheCommandLine(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("command lines are read from /proc")
+	}
+	const on = `{"sandbox":{"enabled":true},"permissions":{"allow":["Bash"]}}`
+	home := t.TempDir()
+	for name, text := range map[string]string{"on.json": on, "off.json": `{"model":"x","permissions":{"allow":["Bash"]}}`} {
+		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, test := range map[string]struct {
+		words []string
+		want  bool
+	}{
+		"none":                {[]string{"-p", "on.json"}, false},
+		"none in a file":      {[]string{settingsFlag, "off.json"}, false},
+		"in a file":           {[]string{settingsFlag, "on.json"}, true},
+		"in a file as a word": {[]string{settingsFlag + "=" + filepath.Join(home, "on.json")}, true},
+		"as text":             {[]string{"a prompt", settingsFlag, " " + on}, true},
+		"one of two":          {[]string{settingsFlag, "off.json", settingsFlag, "on.json"}, true},
+		"a file that is gone": {[]string{settingsFlag, "/dev/fd/63"}, true}, // in doubt
+		"no value":            {[]string{settingsFlag}, true},               // sh ends its words with an empty one: in doubt
+	} {
+		t.Run(name, func(t *testing.T) {
+			env, end := coderWith(t, home, test.words...)
+			defer end()
+			settings := settingsFor(home, env)
+			if got := slices.ContainsFunc(settings, func(s claudeSettings) bool { return s.sandbox }); got != test.want {
+				t.Errorf("a sandbox: %t", got)
+			}
+			if rules := allowedBySettings(home, env); len(rules) > 0 {
+				t.Errorf("rules of the command line allow calls: %q", rules)
+			}
+		})
 	}
 }
