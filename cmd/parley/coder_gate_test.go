@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -94,10 +95,12 @@ func TestClaudeCodeBlocksWhereTheHookFails(t *testing.T) {
 		{newestClaude, "bypassPermissions", "print", "killed"},
 		{newestClaude, "bypassPermissions", "print", "killed with its shell"},
 		{newestClaude, "acceptEdits", "print", "killed"},
+		{newestClaude, "bypassPermissions", "print", "killed once decided"},
 		{newestClaude, "auto", "terminal", "killed"},
 		{newestClaude, "default", "terminal", "gone"},
 		{newestClaude, "auto", "print", "gone"},
 		{olderClaude, "bypassPermissions", "print", "killed"},
+		{olderClaude, "auto", "terminal", "killed once decided"},
 		{olderClaude, "acceptEdits", "print", "gone"},
 	} {
 		t.Run(fmt.Sprintf("%s/%s/%s/%s", test.agent, test.mode, test.way, test.fault), func(t *testing.T) {
@@ -120,10 +123,16 @@ func TestClaudeCodeBlocksWhereTheHookFails(t *testing.T) {
 				end = func() { terminal.expect(t, "I am ready") }
 			}
 			if test.fault != "gone" {
-				awaitCall(t, state, "touch unwanted.txt")
+				number := awaitCall(t, state, "touch unwanted.txt")
 				process, shell := hookProcess(t, state)
-				if test.fault == "killed with its shell" {
+				switch test.fault {
+				case "killed with its shell":
 					kill(t, shell)
+				case "killed once decided": // it stands still, so that it has printed nothing
+					if err := syscall.Kill(process, syscall.SIGSTOP); err != nil {
+						t.Fatal(err)
+					}
+					decide(t, state, "allow", number)
 				}
 				kill(t, process)
 				decide(t, state, "allow", awaitCall(t, state, "touch wanted.txt"))
