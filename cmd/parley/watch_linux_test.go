@@ -162,12 +162,21 @@ func TestWatchDecidesOnATerminal(t *testing.T) {
 
 	// always, by a rule that is shown in words and chosen
 	s.decides("A always")
+	s.types("d")
+	s.shows("Deny, with the reason")
+	s.types("a reason that is left")
+	s.shows("a reason that is left")
+	s.types("\x1b")
+	s.decides("A always")
 	s.types("A")
 	s.shows("1. exactly this call, in /srv/shop", "2. git push to origin")
 	s.types("2\r")
 	s.shows("1: ✓ Always: git push to origin", "1 needs you", "where: Where (text")
 	if got := run("rules", "ls", "fae"); !strings.Contains(got, "git push to origin") {
 		t.Error(got)
+	}
+	if got := run("permit", "show", "1", "--json"); strings.Contains(got, "a reason that is left") || !strings.Contains(got, `"always"`) {
+		t.Errorf("a reason left from a denial goes with what is allowed: %s", got)
 	}
 
 	// snoozed, and back
