@@ -164,6 +164,95 @@ func TestCommentsGoWithADenial(t *testing.T) {
 	b.checkNoFaults()
 }
 
+// TestCommentsOnWholeFilesGoWithADenial comments on files by the button in their heads, and by Shift C. Each denied call has that on its own file,
+// before those on its lines, and it is there after a reload.
+func TestCommentsOnWholeFilesGoWithADenial(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile(axePath(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := openPageServer(t)
+	all := h.edits("a.go", "sub/b.go", "c.go")
+	b := h.openBrowser()
+	b.do(chromedp.EmulateViewport(1440, 900))
+	b.open("/questions")
+	b.live()
+	b.until(`document.querySelector("#alone > .message[data-keys]")`)
+	typing := `document.activeElement.matches("#alone .remark textarea")`
+	b.press("n")
+	b.press("n")
+	b.until(`document.querySelector("#alone .line.at")?.dataset.old === "2"`)
+	b.press("c")
+	b.until(typing)
+	b.press("Why?")
+	b.press(kb.Enter, chromedp.ModifierCtrl)
+	b.press("C", chromedp.ModifierShift)
+	b.until(typing + ` && document.activeElement.ariaLabel === "Comment on all of a.go"`)
+	b.press("This belongs <b>elsewhere</b>.")
+	b.press(kb.Enter, chromedp.ModifierCtrl)
+	b.until(`document.activeElement.matches("#alone > .message") && document.querySelector("#alone .line.at")?.dataset.old === "2"`)
+	b.reads("#alone .choices button[value=deny]", "with 2 comments")
+	b.run(`document.querySelectorAll("#alone .path button")[1].focus()`)
+	b.until(`document.activeElement.ariaLabel === "Comment on all of b.go"`)
+	b.press(kb.Enter)
+	b.until(typing)
+	b.press("Split it.")
+	b.press(kb.Enter, chromedp.ModifierCtrl)
+	b.reads("#alone .of-seen", "3 comments")
+	b.click("#alone .path button") // goes on with the one that is there
+	b.until(typing)
+	b.press(kb.Escape)
+	b.open("/questions")
+	b.live()
+	b.until(`[...document.querySelectorAll("#alone .remark .on")].map((e) => e.textContent).join("|") === "Your comment on all of a.go|Your comment on a.go, removed line 2|Your comment on all of b.go"`)
+	for _, size := range [][2]int64{{1440, 900}, {390, 844}} {
+		b.do(chromedp.EmulateViewport(size[0], size[1]))
+		for _, path := range []string{"/questions", "/forms/" + all[0].Form.String() + "?in=questions&like=yes"} {
+			if size[0] == 390 && path == "/questions" {
+				continue
+			}
+			b.open(path)
+			b.live()
+			b.until(`document.querySelectorAll("#alone .remark").length === 3`)
+			for _, theme := range []string{"light", "dark"} {
+				b.prefer(theme)
+				if beside := b.text(`[...document.querySelectorAll("#alone .path + .remark")].filter((e) => e.getBoundingClientRect().top < e.previousElementSibling.getBoundingClientRect().bottom).length`); beside != "0" {
+					t.Errorf("%s at %d, %s: %s comments are not below the heads of their files", path, size[0], theme, beside)
+				}
+				if wrong := b.text(overlaps); wrong != "" {
+					t.Errorf("%s at %d, %s: %s", path, size[0], theme, wrong)
+				}
+				if wrong := b.violations(string(source)); wrong != "" {
+					t.Errorf("%s at %d, %s: %s", path, size[0], theme, wrong)
+				}
+				b.shotIfWanted(fmt.Sprintf("file-comments-%d-%d-%s", len(path), size[0], theme))
+			}
+		}
+	}
+	if small := b.text(`[...document.querySelectorAll("#alone .path button")].filter((e) => e.getBoundingClientRect().height < 44).length`); small != "0" {
+		t.Errorf("%s buttons are lower than a finger needs", small)
+	}
+	b.do(chromedp.EmulateViewport(1440, 900))
+	b.open("/questions")
+	b.live()
+	b.until(`document.querySelector("#alone > .message[data-keys]") && document.querySelectorAll("#alone .remark").length === 3`)
+	b.press("d")
+	b.until(`document.activeElement.matches(".why textarea")`)
+	b.press(kb.Enter)
+	b.reads(".toast", "✕ Denied, 3 calls")
+	for i, want := range []string{
+		"/srv/shop/a.go (whole file)\nThis belongs <b>elsewhere</b>.\n\n/srv/shop/a.go:2 (removed)\n> − var total = 1\nWhy?",
+		"/srv/shop/sub/b.go (whole file)\nSplit it.",
+		"See the comments on /srv/shop/a.go, /srv/shop/sub/b.go.",
+	} {
+		if reason := h.reasonOf(all[i]); reason != want {
+			t.Errorf("%d: the reason is\n%s\nand not\n%s", i, reason, want)
+		}
+	}
+	b.checkNoFaults()
+}
+
 // TestCommentsAreNotSentWithAnAllow allows a change with a comment by a second press, and denies another one, opened alone, with a reason and a
 // comment made by a click at a line's number.
 func TestCommentsAreNotSentWithAnAllow(t *testing.T) {

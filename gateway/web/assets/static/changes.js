@@ -175,9 +175,9 @@ export function startChanges() {
   });
 }
 
-/** Begins a comment on the line that N and P have moved to, and reports whether there is one. */
-export function commentHere() {
+/** Begins a comment on the line that N and P have moved to, or on the whole file that it is in, and reports whether there is one. */
+export function commentHere(isWhole) {
   const line = openCard()?.querySelector('.line.at');
-  if (line && openCard().matches('[data-waits]')) comment(line);
+  if (line && openCard().matches('[data-waits]')) comment(isWhole && line.closest('.block').querySelector('.path') || line);
   return Boolean(line);
 }

@@ -1,4 +1,4 @@
-// Comments on the lines of changes. They stand behind their lines, and go with the reason of a denial: to each call those on its own
+// Comments on changes: on their lines, and on whole files. They stand behind their lines, or below the head of the file, and go with the reason of a denial: to each call those on its own
 // files. The browser keeps them, as it keeps drafts, until the call is decided.
 
 import { forgetDraft, readDraft, saveDraft } from './draft.js';
@@ -31,8 +31,11 @@ const callOf = (part) => part.querySelector(':scope > .cap [name=of]')?.value.sp
 
 const blocksOf = (part) => [...part.querySelectorAll('.block')].filter((b) => partOf(b) === part);
 
+const heads = ':scope > .path'; // of a block, which a comment on the whole file is on as others are on lines
+const isHead = (line) => line.matches('.path');
+
 /** Returns the side and number of a line: as it will be, or as it was if it goes. */
-const sideOf = (line) => (line.dataset.new ? `+${line.dataset.new}` : `-${line.dataset.old}`);
+const sideOf = (line) => (isHead(line) ? 'file' : line.dataset.new ? `+${line.dataset.new}` : `-${line.dataset.old}`);
 
 /** Returns the place of a line in its call, as it is found again: the block, and the side and number. */
 const placeOf = (line, part) => `${blocksOf(part).indexOf(line.closest('.block'))} ${sideOf(line)}`;
@@ -40,13 +43,16 @@ const placeOf = (line, part) => `${blocksOf(part).indexOf(line.closest('.block')
 /** Returns the line at a place of a call. */
 function lineAt(place, part) {
   const [block, side] = place.split(' ');
+  if (side === 'file') return blocksOf(part)[block]?.querySelector(heads);
   return [...blocksOf(part)[block]?.querySelectorAll('.line:not(.twin)') ?? []].find((l) => (l.dataset.new || l.dataset.old) && sideOf(l) === side);
 }
 
 const fileOf = (line) => visible(line.closest('.block').querySelector('.path bdi')?.textContent ?? '');
 
+const shortOf = (line) => fileOf(line).split('/').pop() || 'the change';
+
 /** Returns a place in words: the file's name, and the line, of the old text if it is removed. */
-const wordsFor = (line) => `${fileOf(line).split('/').pop() || 'the change'}, ${line.dataset.new ? 'line' : 'removed line'} ${line.dataset.new ?? line.dataset.old}`;
+const wordsFor = (line) => (isHead(line) ? `all of ${shortOf(line)}` : `${shortOf(line)}, ${line.dataset.new ? 'line' : 'removed line'} ${line.dataset.new ?? line.dataset.old}`);
 
 /** Tells all that count comments that their number has changed. */
 const changed = (remark) => remark.dispatchEvent(new Event('remarked', { bubbles: true }));
@@ -60,7 +66,7 @@ function put(line, text, isOpen) {
   const [call, place] = [callOf(part), placeOf(line, part)];
   const words = wordsFor(line);
   const remark = document.createElement('div');
-  remark.className = `remark ${line.dataset.new ? '' : 'of-old'}`;
+  remark.className = `remark ${line.dataset.new || isHead(line) ? '' : 'of-old'}`;
   remark.role = 'group';
   remark.ariaLabel = `Your comment on ${words}`;
   remark.innerHTML = '<p class="on"></p><p class="remark-text"></p><textarea rows="2" spellcheck="true"></textarea><p class="does"><button type="button" class="save">Save <kbd aria-hidden="true">Ctrl ↵</kbd></button><button type="button" class="change">Edit</button><button type="button" class="quiet remove">Remove</button><span class="muted">Sent to the agent if you deny</span></p>';
@@ -80,10 +86,12 @@ function put(line, text, isOpen) {
     remark.toggleAttribute('data-open', open);
     said.textContent = input.value.split('\n').map(visible).join('\n');
   }
-  /** Returns to the line, which keys are for then. */
+  /** Returns to the line, which keys are for then; from a whole file to the line that they were for. */
   const leave = () => {
-    for (const l of line.closest('.message').querySelectorAll('.line.at')) l.classList.remove('at');
-    line.classList.add('at');
+    if (!isHead(line)) {
+      for (const l of line.closest('.message').querySelectorAll('.line.at')) l.classList.remove('at');
+      line.classList.add('at');
+    }
     line.closest('.message').focus({ preventScroll: true });
   };
   function remove() {
@@ -130,19 +138,31 @@ function remarkOn(line) {
   return next?.matches('.remark') ? next : undefined;
 }
 
-/** Begins a comment on a line, or goes on with the one that is there. */
+/** Begins a comment on a line, or on the file that a head is of, or goes on with the one that is there. */
 export function comment(line) {
-  if (!line.dataset.new && !line.dataset.old) return;
+  if (!line.dataset.new && !line.dataset.old && !isHead(line)) return;
   const of = line.matches('.twin') ? line.previousElementSibling : line;
   const there = remarkOn(of);
   if (!there && readAll(callOf(partOf(of))).size >= most) return;
   (there ?? put(of, '', true)).edit();
 }
 
-/** Puts the comments that were made before into a card that was drawn anew. */
+/** Puts a button into the head of each file, by which all of it is commented on. */
+function offerWhole(part) {
+  for (const block of blocksOf(part)) {
+    const head = block.matches('.diff, .file') && block.querySelector(heads);
+    if (!head || head.querySelector('button')) continue;
+    const button = Object.assign(document.createElement('button'), { type: 'button', className: 'quiet', textContent: 'Comment', ariaLabel: `Comment on ${wordsFor(head)}` });
+    button.addEventListener('click', () => comment(head));
+    head.append(button);
+  }
+}
+
+/** Puts the comments that were made before into a card that was drawn anew, and what begins one on a file. */
 export function showComments(card) {
   for (const part of [card, ...card.querySelectorAll('section.member')]) {
     if (part === card && card.hasAttribute('data-group')) continue;
+    offerWhole(part);
     for (const [place, text] of readAll(callOf(part))) {
       const line = lineAt(place, part);
       if (line && !remarkOn(line)) put(line, text, false);
@@ -170,6 +190,7 @@ export const countComments = (card) => [...allOf(card).values()].reduce((n, of) 
 
 /** Returns a comment as the model reads it: the place, the line as it stands there, and below it the words. */
 function written({ line, text }) {
+  if (isHead(line)) return `${fileOf(line) || 'change'} (whole file)\n${text}`;
   const code = [...line.textContent.replace(/\n$/, '')];
   const shown = code.length > ofLine ? `${code.slice(0, ofLine).join('')}…` : code.join('');
   return `${fileOf(line) || 'change'}:${line.dataset.new ?? line.dataset.old}${line.dataset.new ? '' : ' (removed)'}\n> ${shown}\n${text}`;
