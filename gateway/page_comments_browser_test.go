@@ -253,6 +253,99 @@ func TestCommentsOnWholeFilesGoWithADenial(t *testing.T) {
 	b.checkNoFaults()
 }
 
+// TestCommentsGoWithADenialFromTheList denies selected rows: the open review with comments, which are sent, and then a call with a comment that is
+// not open. The first press says that this one is not sent, and decides nothing.
+func TestCommentsGoWithADenialFromTheList(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	review := h.edits("a.go", "b.go", "c.go")
+	b := h.openBrowser()
+	b.do(chromedp.EmulateViewport(1440, 900))
+	write := func(card, text string) {
+		t.Helper()
+		b.until(`document.querySelector("` + card + `[data-keys] .path button")`)
+		b.click(card + " .path button")
+		b.until(`document.activeElement.matches("#alone .remark textarea")`)
+		b.press(text)
+		b.press(kb.Enter, chromedp.ModifierCtrl)
+		b.until(`document.activeElement.matches("#alone > .message")`)
+	}
+	waits := func(want int) {
+		t.Helper()
+		if n := h.waitingCalls(); n != want {
+			t.Fatalf("%d wait and not %d", n, want)
+		}
+	}
+	b.open("/questions")
+	b.live()
+	write("#alone > [data-review]", "Not like this.")
+	other := h.shell("make clean")
+	b.until(`document.querySelectorAll("#stream .pick").length === 2`)
+	b.run(`document.querySelector("#alone section.member [name=of]").click()`) // what is selected in the review is for its own buttons
+	b.run(`document.querySelectorAll("#stream .pick").forEach((p) => p.click()); document.querySelector("#stream .pick").focus()`)
+	b.press("d")
+	b.until(`document.activeElement.matches("#bulk-reason")`)
+	b.reads(".bulk button[value=deny]", "Deny with 1 comment")
+	b.press("Later")
+	b.press(kb.Enter)
+	b.reads(".toast", "✕ Denied, 4 calls")
+	for i, want := range []string{"Later\n\n/srv/shop/a.go (whole file)\nNot like this.", "Later", "Later"} {
+		if reason := h.reasonOf(review[i]); reason != want {
+			t.Errorf("%d: the reason is\n%s\nand not\n%s", i, reason, want)
+		}
+	}
+	if reason := h.reasonOf(other); reason != "Later" {
+		t.Errorf("the other one's reason is %q", reason)
+	}
+	b.until(`Object.keys(localStorage).every((k) => !k.includes("comments/"))`)
+
+	all := h.edits("d.go")
+	other = h.shell("make dist")
+	b.open("/forms/" + all[0].Form.String() + "?in=questions")
+	b.live()
+	write("#alone > .message", "Why?")
+	b.open("/forms/" + other.Form.String() + "?in=questions")
+	b.takesKeys(asking(other))
+	b.until(`document.querySelectorAll("#stream .pick").length === 2`)
+	b.run(`document.querySelectorAll("#stream .pick").forEach((p) => p.click()); document.querySelector("#stream .pick").focus()`)
+	b.reads(".bulk .picked", "2 selected")
+	if text := b.text(`document.querySelector(".bulk button[value=deny]").textContent`); text != "Deny" {
+		t.Errorf("the button says %q", text)
+	}
+	b.press("d")
+	b.until(`document.activeElement.matches("#bulk-reason")`)
+	b.press("No")
+	b.press(kb.Enter)
+	b.reads(".toast", "1 comment is not sent: its call is not open. Press again to deny, or open it.")
+	waits(2)
+	b.press(kb.Enter) // too soon after the first
+	waits(2)
+	b.shotIfWanted("comments-list-1440")
+	b.until(`document.activeElement.value === "No" && performance.now() - document.getElementById("bulk").toldAt > 800`)
+	b.press(kb.Enter)
+	b.reads(".toast", "✕ Denied, 2 calls")
+	if reason := h.reasonOf(all[0]); reason != "No" {
+		t.Errorf("the reason is %q", reason)
+	}
+	b.until(`Object.keys(localStorage).every((k) => !k.includes("comments/"))`)
+
+	// An allow sends none, and says so.
+	all = h.edits("e.go")
+	b.open("/forms/" + all[0].Form.String() + "?in=questions")
+	b.live()
+	write("#alone > .message", "Hm.")
+	b.until(`document.querySelectorAll("#stream .pick").length === 1`)
+	b.run(`document.querySelector("#stream .pick").click(); document.querySelector("#stream .pick").focus()`)
+	b.reads(".bulk button[value=once]", "Allow once")
+	b.press("a")
+	b.reads(".toast", "1 comment is not sent when you allow. Press again to allow, or deny.")
+	waits(1)
+	b.until(`performance.now() - document.getElementById("bulk").toldAt > 800`)
+	b.press("a")
+	b.reads(".toast", "✓ Allowed once")
+	b.checkNoFaults()
+}
+
 // TestCommentsAreNotSentWithAnAllow allows a change with a comment by a second press, and denies another one, opened alone, with a reason and a
 // comment made by a click at a line's number.
 func TestCommentsAreNotSentWithAnAllow(t *testing.T) {

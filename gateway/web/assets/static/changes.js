@@ -1,6 +1,6 @@
 // Moves among the changes of a call, lays them out side by side, and begins comments on their lines.
 
-import { comment, countComments, showComments } from './comments.js';
+import { comment, commentsIn, countComments, showComments } from './comments.js';
 import { openCard } from './item.js';
 
 const isChanged = (line) => line.matches('.added, .removed');
@@ -112,7 +112,7 @@ function markSeen(review) {
   function count() {
     const comments = countComments(review);
     for (const m of members) review.querySelector(`.tree a[href="#${CSS.escape(m.id)}"]`)?.toggleAttribute('data-seen', seen.has(m.dataset.key));
-    said.textContent = `${members.filter((m) => seen.has(m.dataset.key)).length} of ${members.length} seen${comments ? ` · ${comments} ${comments === 1 ? 'comment' : 'comments'}` : ''}`;
+    said.textContent = `${members.filter((m) => seen.has(m.dataset.key)).length} of ${members.length} seen${comments ? ` · ${commentsIn(comments)}` : ''}`;
   }
   count();
 }

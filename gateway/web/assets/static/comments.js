@@ -171,19 +171,22 @@ export function showComments(card) {
   changed(card);
 }
 
-/** Returns the comments on the calls of a card that are selected, if they can be: by the ID of the call, in the order of their lines. */
-function allOf(card) {
+/** Returns the comments on the calls of a card that are selected, if they can be, or on all: by the ID of the call, in the order of their lines. */
+function allOf(card, isEvery) {
   const all = new Map();
-  for (const remark of card.querySelectorAll('.remark')) {
+  for (const remark of card?.querySelectorAll('.remark') ?? []) {
     const part = partOf(remark);
     const text = remark.querySelector('textarea').value.trim();
-    if (!text || part.querySelector(':scope > .cap [name=of]:not(:checked)')) continue;
+    if (!text || !isEvery && part.querySelector(':scope > .cap [name=of]:not(:checked)')) continue;
     const call = callOf(part);
     const line = remark.previousElementSibling.matches('.twin') ? remark.previousElementSibling.previousElementSibling : remark.previousElementSibling;
     all.set(call, [...all.get(call) ?? [], { line, text }]);
   }
   return all;
 }
+
+/** Returns a number of comments in words. */
+export const commentsIn = (many) => `${many} ${many === 1 ? 'comment' : 'comments'}`;
 
 /** Returns how many comments go with a denial. */
 export const countComments = (card) => [...allOf(card).values()].reduce((n, of) => n + of.length, 0);
@@ -200,13 +203,37 @@ function written({ line, text }) {
  * Returns the reason of a denial with the comments on one of its calls. Of several calls, one without a comment of its own, and without a
  * reason, is told where the comments are.
  */
-export function withComments(card, call, reason = '') {
-  const all = allOf(card);
+export function withComments(card, call, reason = '', all = allOf(card)) {
   const own = all.get(card.hasAttribute('data-group') ? call : card.dataset.id)?.map(written) ?? []; // identical calls have one drawing
   if (own.length) return [reason.trim(), ...own].filter(Boolean).join('\n\n');
   if (reason.trim() || !all.size) return reason;
   const files = [...new Set([...all.values()].flat().map(({ line }) => fileOf(line) || 'another change'))];
   return `See the comments on ${files.slice(0, 3).join(', ')}${files.length > 3 ? ` and ${files.length - 3} more` : ''}.`;
+}
+
+/** Returns the reason of a call's denial from the list, with the comments on it if it is in the open card, whatever is selected there. */
+export function reasonFromList(card, call, reason) {
+  const isOpen = card && (card.dataset.id === call || [...card.querySelectorAll('[name=of]')].some((of) => of.value.split(' ')[0] === call));
+  return isOpen ? withComments(card, call, reason, allOf(card, true)) : reason;
+}
+
+/** Returns how many comments on calls go with their denial from the list, and how many do not: lines are known of the open card alone. */
+export function countFromList(card, calls) {
+  const all = allOf(card, true);
+  const sum = (of) => calls.reduce((n, call) => n + of(call), 0);
+  const sent = sum((call) => all.get(call)?.length ?? 0);
+  return { sent, unsent: Math.max(sum((call) => readAll(call).size) - sent, 0) };
+}
+
+/** Reports whether a press that drops comments is the second one. The first says so, and decides nothing. What is pressed keeps when that was. */
+export function mayDrop(pressed, say) {
+  const since = performance.now() - (pressed.toldAt ?? -Infinity);
+  if (since > 700 && since < 8000) return true;
+  if (since >= 8000) {
+    pressed.toldAt = performance.now();
+    say();
+  }
+  return false;
 }
 
 /** Drops the comments on calls that were decided. */
