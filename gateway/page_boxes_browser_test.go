@@ -19,7 +19,7 @@ import (
 const overlaps = `(() => {
 	const wrong = [], wide = document.documentElement.clientWidth;
 	if (document.documentElement.scrollWidth > wide) wrong.push("the page scrolls sideways");
-	const parts = ".rail > *, .rail a, .entry > a > *, .decisions td, .decisions .call-of > *, .list-bar > *, .head > *, #alone article > *, #alone article p, #alone :is(h2, h3), #alone .bar :is(button, summary), #alone .cap > *, #alone :is(th, td), .tabbar a, .filters a, .tree a, label.choice, .post > *, .writer .line > *, .write > *, .ballot li > *";
+	const parts = ".rail > *, .rail a, .entry > a > *, .decisions td, .decisions .call-of > *, .list-bar > *, .head > *, #alone article > *, #alone article p, #alone :is(h2, h3), #alone .bar :is(button, summary), #alone .cap > *, #alone :is(th, td), .tabbar a, .filters a, .tree a, label.choice, .post > *, .writer .line > *, .write > *, .ballot li > *, .named li, .access td, .needs-passkey";
 	const seen = [...document.querySelectorAll(parts)].filter((e) => e.checkVisibility() && e.getClientRects().length && !e.matches(".sr, .sr *") && getComputedStyle(e).position !== "absolute");
 	const clipped = (e) => {
 		let { left, top, right, bottom } = e.getBoundingClientRect();
@@ -45,6 +45,28 @@ const overlaps = `(() => {
 	}
 	return [...new Set(wrong)].slice(0, 8).join("; ");
 })()`
+
+// looksRight reports what lies over another part, or what axe finds, of the open page in both themes, wide and narrow. It leaves the page 1280 px wide.
+func (b *tab) looksRight(screen string) {
+	b.t.Helper()
+	source, err := os.ReadFile(axePath(b.t))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, size := range [][2]int64{{1440, 900}, {390, 844}, {1280, 800}} {
+		b.do(chromedp.EmulateViewport(size[0], size[1]))
+		for _, theme := range []string{"dark", "light"} {
+			b.prefer(theme)
+			b.shotIfWanted(fmt.Sprintf("%s-%d-%s", screen, size[0], theme))
+			if wrong := b.text(overlaps); wrong != "" {
+				b.t.Errorf("%s at %d px, %s: %s", screen, size[0], theme, wrong)
+			}
+			if found := b.violations(string(source)); found != "" {
+				b.t.Errorf("%s at %d px, %s: %s", screen, size[0], theme, found)
+			}
+		}
+	}
+}
 
 // TestScreensKeepTheirPartsApart looks at screens before and after acts, at four widths in both themes, with 30 agents. By day each width has
 // one theme.
@@ -128,6 +150,9 @@ func TestScreensKeepTheirPartsApart(t *testing.T) {
 			look("new")
 			open("/history")
 			look("history")
+			open("/access")
+			b.until(`document.querySelectorAll(".named li").length >= 30`)
+			look("access")
 		}
 	}
 	b.checkNoFaults()

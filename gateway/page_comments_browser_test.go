@@ -164,6 +164,188 @@ func TestCommentsGoWithADenial(t *testing.T) {
 	b.checkNoFaults()
 }
 
+// TestCommentsOnWholeFilesGoWithADenial comments on files by the button in their heads, and by Shift C. Each denied call has that on its own file,
+// before those on its lines, and it is there after a reload.
+func TestCommentsOnWholeFilesGoWithADenial(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile(axePath(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := openPageServer(t)
+	all := h.edits("a.go", "sub/b.go", "c.go")
+	b := h.openBrowser()
+	b.do(chromedp.EmulateViewport(1440, 900))
+	b.open("/questions")
+	b.live()
+	b.until(`document.querySelector("#alone > .message[data-keys]")`)
+	typing := `document.activeElement.matches("#alone .remark textarea")`
+	b.press("n")
+	b.press("n")
+	b.until(`document.querySelector("#alone .line.at")?.dataset.old === "2"`)
+	b.press("c")
+	b.until(typing)
+	b.press("Why?")
+	b.press(kb.Enter, chromedp.ModifierCtrl)
+	b.press("C", chromedp.ModifierShift)
+	b.until(typing + ` && document.activeElement.ariaLabel === "Comment on all of a.go"`)
+	b.press("This belongs <b>elsewhere</b>.")
+	b.press(kb.Enter, chromedp.ModifierCtrl)
+	b.until(`document.activeElement.matches("#alone > .message") && document.querySelector("#alone .line.at")?.dataset.old === "2"`)
+	b.reads("#alone .choices button[value=deny]", "with 2 comments")
+	b.run(`document.querySelectorAll("#alone .path button")[1].focus()`)
+	b.until(`document.activeElement.ariaLabel === "Comment on all of b.go"`)
+	b.press(kb.Enter)
+	b.until(typing)
+	b.press("Split it.")
+	b.press(kb.Enter, chromedp.ModifierCtrl)
+	b.reads("#alone .of-seen", "3 comments")
+	b.click("#alone .path button") // goes on with the one that is there
+	b.until(typing)
+	b.press(kb.Escape)
+	b.open("/questions")
+	b.live()
+	b.until(`[...document.querySelectorAll("#alone .remark .on")].map((e) => e.textContent).join("|") === "Your comment on all of a.go|Your comment on a.go, removed line 2|Your comment on all of b.go"`)
+	for _, size := range [][2]int64{{1440, 900}, {390, 844}} {
+		b.do(chromedp.EmulateViewport(size[0], size[1]))
+		for _, path := range []string{"/questions", "/forms/" + all[0].Form.String() + "?in=questions&like=yes"} {
+			if size[0] == 390 && path == "/questions" {
+				continue
+			}
+			b.open(path)
+			b.live()
+			b.until(`document.querySelectorAll("#alone .remark").length === 3`)
+			for _, theme := range []string{"light", "dark"} {
+				b.prefer(theme)
+				if beside := b.text(`[...document.querySelectorAll("#alone .path + .remark")].filter((e) => e.getBoundingClientRect().top < e.previousElementSibling.getBoundingClientRect().bottom).length`); beside != "0" {
+					t.Errorf("%s at %d, %s: %s comments are not below the heads of their files", path, size[0], theme, beside)
+				}
+				if wrong := b.text(overlaps); wrong != "" {
+					t.Errorf("%s at %d, %s: %s", path, size[0], theme, wrong)
+				}
+				if wrong := b.violations(string(source)); wrong != "" {
+					t.Errorf("%s at %d, %s: %s", path, size[0], theme, wrong)
+				}
+				b.shotIfWanted(fmt.Sprintf("file-comments-%d-%d-%s", len(path), size[0], theme))
+			}
+		}
+	}
+	if small := b.text(`[...document.querySelectorAll("#alone .path button")].filter((e) => e.getBoundingClientRect().height < 44).length`); small != "0" {
+		t.Errorf("%s buttons are lower than a finger needs", small)
+	}
+	b.do(chromedp.EmulateViewport(1440, 900))
+	b.open("/questions")
+	b.live()
+	b.until(`document.querySelector("#alone > .message[data-keys]") && document.querySelectorAll("#alone .remark").length === 3`)
+	b.press("d")
+	b.until(`document.activeElement.matches(".why textarea")`)
+	b.press(kb.Enter)
+	b.reads(".toast", "✕ Denied, 3 calls")
+	for i, want := range []string{
+		"/srv/shop/a.go (whole file)\nThis belongs <b>elsewhere</b>.\n\n/srv/shop/a.go:2 (removed)\n> − var total = 1\nWhy?",
+		"/srv/shop/sub/b.go (whole file)\nSplit it.",
+		"See the comments on /srv/shop/a.go, /srv/shop/sub/b.go.",
+	} {
+		if reason := h.reasonOf(all[i]); reason != want {
+			t.Errorf("%d: the reason is\n%s\nand not\n%s", i, reason, want)
+		}
+	}
+	b.checkNoFaults()
+}
+
+// TestCommentsGoWithADenialFromTheList denies selected rows: the open review with comments, which are sent, and then a call with a comment that is
+// not open. The first press says that this one is not sent, and decides nothing.
+func TestCommentsGoWithADenialFromTheList(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	review := h.edits("a.go", "b.go", "c.go")
+	b := h.openBrowser()
+	b.do(chromedp.EmulateViewport(1440, 900))
+	write := func(card, text string) {
+		t.Helper()
+		b.until(`document.querySelector("` + card + `[data-keys] .path button")`)
+		b.click(card + " .path button")
+		b.until(`document.activeElement.matches("#alone .remark textarea")`)
+		b.press(text)
+		b.press(kb.Enter, chromedp.ModifierCtrl)
+		b.until(`document.activeElement.matches("#alone > .message")`)
+	}
+	waits := func(want int) {
+		t.Helper()
+		if n := h.waitingCalls(); n != want {
+			t.Fatalf("%d wait and not %d", n, want)
+		}
+	}
+	b.open("/questions")
+	b.live()
+	write("#alone > [data-review]", "Not like this.")
+	other := h.shell("make clean")
+	b.until(`document.querySelectorAll("#stream .pick").length === 2`)
+	b.run(`document.querySelector("#alone section.member [name=of]").click()`) // what is selected in the review is for its own buttons
+	b.run(`document.querySelectorAll("#stream .pick").forEach((p) => p.click()); document.querySelector("#stream .pick").focus()`)
+	b.press("d")
+	b.until(`document.activeElement.matches("#bulk-reason")`)
+	b.reads(".bulk button[value=deny]", "Deny with 1 comment")
+	b.press("Later")
+	b.press(kb.Enter)
+	b.reads(".toast", "✕ Denied, 4 calls")
+	for i, want := range []string{"Later\n\n/srv/shop/a.go (whole file)\nNot like this.", "Later", "Later"} {
+		if reason := h.reasonOf(review[i]); reason != want {
+			t.Errorf("%d: the reason is\n%s\nand not\n%s", i, reason, want)
+		}
+	}
+	if reason := h.reasonOf(other); reason != "Later" {
+		t.Errorf("the other one's reason is %q", reason)
+	}
+	b.until(`Object.keys(localStorage).every((k) => !k.includes("comments/"))`)
+
+	all := h.edits("d.go")
+	other = h.shell("make dist")
+	b.open("/forms/" + all[0].Form.String() + "?in=questions")
+	b.live()
+	write("#alone > .message", "Why?")
+	b.open("/forms/" + other.Form.String() + "?in=questions")
+	b.takesKeys(asking(other))
+	b.until(`document.querySelectorAll("#stream .pick").length === 2`)
+	b.run(`document.querySelectorAll("#stream .pick").forEach((p) => p.click()); document.querySelector("#stream .pick").focus()`)
+	b.reads(".bulk .picked", "2 selected")
+	if text := b.text(`document.querySelector(".bulk button[value=deny]").textContent`); text != "Deny" {
+		t.Errorf("the button says %q", text)
+	}
+	b.press("d")
+	b.until(`document.activeElement.matches("#bulk-reason")`)
+	b.press("No")
+	b.press(kb.Enter)
+	b.reads(".toast", "1 comment is not sent: its call is not open. Press again to deny, or open it.")
+	waits(2)
+	b.press(kb.Enter) // too soon after the first
+	waits(2)
+	b.shotIfWanted("comments-list-1440")
+	b.until(`document.activeElement.value === "No" && performance.now() - document.getElementById("bulk").toldAt > 800`)
+	b.press(kb.Enter)
+	b.reads(".toast", "✕ Denied, 2 calls")
+	if reason := h.reasonOf(all[0]); reason != "No" {
+		t.Errorf("the reason is %q", reason)
+	}
+	b.until(`Object.keys(localStorage).every((k) => !k.includes("comments/"))`)
+
+	// An allow sends none, and says so.
+	all = h.edits("e.go")
+	b.open("/forms/" + all[0].Form.String() + "?in=questions")
+	b.live()
+	write("#alone > .message", "Hm.")
+	b.until(`document.querySelectorAll("#stream .pick").length === 1`)
+	b.run(`document.querySelector("#stream .pick").click(); document.querySelector("#stream .pick").focus()`)
+	b.reads(".bulk button[value=once]", "Allow once")
+	b.press("a")
+	b.reads(".toast", "1 comment is not sent when you allow. Press again to allow, or deny.")
+	waits(1)
+	b.until(`performance.now() - document.getElementById("bulk").toldAt > 800`)
+	b.press("a")
+	b.reads(".toast", "✓ Allowed once")
+	b.checkNoFaults()
+}
+
 // TestCommentsAreNotSentWithAnAllow allows a change with a comment by a second press, and denies another one, opened alone, with a reason and a
 // comment made by a click at a line's number.
 func TestCommentsAreNotSentWithAnAllow(t *testing.T) {

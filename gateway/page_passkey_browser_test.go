@@ -398,6 +398,7 @@ func TestFormAsksForAPasskey(t *testing.T) {
 	b.live()
 	b.reads(".needs-passkey", "Needs a passkey to answer. You have none here yet: register one.")
 	b.until(`document.querySelector(".entry .signed")?.textContent.includes("Needs a passkey")`)
+	b.looksRight("needs-passkey")
 	b.fill(fieldAt(0)+" input", "1.2")
 	b.click(asking(asked) + " button[value=answer]")
 	b.until(fmt.Sprintf(`document.querySelector(%q)?.textContent.includes("no passkey is registered")`, asking(asked)))
@@ -427,6 +428,7 @@ func TestFormAsksForAPasskey(t *testing.T) {
 	b.reads(asking(asked)+" .state", "signed with a passkey")
 	b.until(`document.querySelectorAll(".decisions .entry .signed").length === 2 && document.querySelector(".decisions .entry .signed").textContent.includes("signed with a passkey")`)
 	b.shotIfWanted("history-signed-1280")
+	b.looksRight("history-signed")
 	for form, as := range map[capabilities.ID]string{asked.Form: "fae", call.Form: ""} {
 		var m view.Message
 		if err := caller("get_message", api.MessageRequest{Acting: api.Acting{As: as}, FormRef: api.RefTo(form.String())}, &m); err != nil || m.Outcome == nil || !m.Outcome.Signed {

@@ -56,8 +56,8 @@ func newAssets(from fs.FS, folder string) (*Assets, error) {
 	return a, nil
 }
 
-// uncommented returns code without the comments that have lines of their own, which are a seventh of what a browser would fetch. The lines stay,
-// so that errors name those of the source.
+// uncommented returns code without its comments, which are a sixth of what a browser would fetch: those that have lines of their own, and those
+// that end a line of script. The lines stay, so that errors name those of the source.
 func uncommented(code []byte) []byte {
 	var kept bytes.Buffer
 	inside := false
@@ -66,7 +66,7 @@ func uncommented(code []byte) []byte {
 		begins := !inside && bytes.HasPrefix(text, []byte("/*"))
 		switch {
 		case !inside && !begins && !bytes.HasPrefix(text, []byte("//")):
-			kept.Write(line)
+			kept.Write(withoutRemark(line))
 			continue
 		case begins, inside:
 			_, rest, ends := bytes.Cut(text, []byte("*/"))
@@ -77,6 +77,32 @@ func uncommented(code []byte) []byte {
 		kept.WriteByte('\n')
 	}
 	return kept.Bytes()
+}
+
+// withoutRemark returns a line of script without the comment that ends it. A comment that may be a part of a text stays: behind an open quote, or
+// behind anything but the end of a statement, of a member or of a line that opens a block.
+func withoutRemark(line []byte) []byte {
+	for from := 0; ; {
+		i := bytes.Index(line[from:], []byte(" // "))
+		if i < 0 {
+			return line
+		}
+		before := bytes.TrimRight(line[:from+i], " ")
+		if len(before) > 0 && bytes.IndexByte([]byte(";,{}(["), before[len(before)-1]) >= 0 && !hasOpenQuote(before) {
+			return append(bytes.Clone(before), '\n')
+		}
+		from += i + len(" // ")
+	}
+}
+
+// hasOpenQuote reports whether a line ends within quotes, as far as can be told without reading the language.
+func hasOpenQuote(line []byte) bool {
+	for _, quote := range []string{"'", `"`, "`"} {
+		if bytes.Count(line, []byte(quote))%2 == 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // mediaType returns the media type of a file. It does not depend on the tables of the system for the usual ones.

@@ -1,6 +1,7 @@
 // Acts on several messages, whose rows are picked. The buttons are those of a plain form.
 
 import { announce, refresh } from './cards.js';
+import { commentsIn, countFromList, forgetComments, mayDrop, reasonFromList } from './comments.js';
 import { composing } from './composing.js';
 import { open, openCard, openNext } from './item.js';
 import { linkOf, markDecided, rowOf, rows } from './list.js';
@@ -30,6 +31,7 @@ function messagesOf(rows) {
   return [...all.values()];
 }
 
+const callsOf = (groups) => groups.flatMap((g) => g.calls.map(([form]) => form));
 const count = (groups, of) => groups.reduce((n, g) => n + g[of].length, 0);
 const isHigh = (pick) => pick.closest('.entry').hasAttribute('data-high');
 const isUnseen = (pick) => new URLSearchParams(pick.value).getAll('of').some((named) => !wasShown(named.split(' ')[1]));
@@ -51,6 +53,8 @@ export function countPicks() {
     once.textContent = high ? `${high} of high risk: open each` : unseen ? `Open ${unseen} to allow` : 'Allow once';
   }
   const why = bar.querySelector('.why');
+  const { sent } = countFromList(openCard(), callsOf(groups));
+  if (why) why.querySelector('[data-comments]').textContent = sent ? ` with ${commentsIn(sent)}` : '';
   if (why) why.hidden = calls === 0;
   if (why && !all.length) why.open = false;
   const menu = bar.querySelector('.menu');
@@ -128,11 +132,13 @@ async function decide(decision, groups, reason, names) {
   const decided = [];
   const wrong = [];
   for (const { as, calls } of groups.filter((g) => g.calls.length)) {
-    const { results } = await call('decide_many', { as, key: crypto.randomUUID?.() ?? '', decisions: calls.map(([form, digest]) => ({ form, digest, decision, ...(reason && { reason }) })) });
+    const reasonFor = (form) => (decision === 'deny' ? reasonFromList(openCard(), form, reason) : reason);
+    const { results } = await call('decide_many', { as, key: crypto.randomUUID?.() ?? '', decisions: calls.map(([form, digest]) => ({ form, digest, decision, ...(reasonFor(form) && { reason: reasonFor(form) }) })) });
     for (const r of results) (r.error ? wrong : decided).push(r);
   }
   const ids = decided.map((r) => r.form);
   markDecided(ids);
+  forgetComments(ids);
   const ended = { voted: '◐ Voted, and waiting for others', answering: '◌ Kept until the node of its agent can be reached' };
   const counts = Map.groupBy(decided, (r) => ended[r.outcome?.status] ?? (decision === 'once' ? '✓ Allowed once' : '✕ Denied'));
   if (ids.length) {
@@ -143,6 +149,17 @@ async function decide(decision, groups, reason, names) {
   }
   if (wrong.length) warn(`${wrong.length} of ${wrong.length + ids.length} calls were not decided. ${names([wrong[0].form])[0] ?? 'The first'}: ${wrong[0].error.message}`);
   if (ids.includes(openCard()?.dataset.id) && !openNext()) await refresh(openCard());
+}
+
+/** Reports whether a decision may drop the comments that do not go with it: the first press says that they are not sent. */
+function mayDropComments(decision, groups) {
+  const { sent, unsent } = countFromList(openCard(), callsOf(groups));
+  const many = decision === 'deny' ? unsent : sent + unsent;
+  const about = `${decision} ${many} ${callsOf(groups)}`;
+  if (bar.toldOf !== about) bar.toldAt = undefined;
+  bar.toldOf = about;
+  const why = decision === 'deny' ? `: ${many === 1 ? 'its call is' : 'their calls are'} not open. Press again to deny, or open ${many === 1 ? 'it' : 'them'}.` : ' when you allow. Press again to allow, or deny.';
+  return !many || mayDrop(bar, () => warn(`${commentsIn(many)} ${many === 1 ? 'is' : 'are'} not sent${why}`));
 }
 
 const most = 256; // messages of one call
@@ -182,12 +199,14 @@ async function submitted(event) {
   const isFor = { dismiss: (p) => !waits(p), snooze: waits }[value.split('-')[0]] ?? (() => true);
   const picked = picks().filter(isFor);
   const [groups, names] = [messagesOf(picked), namesOf(picked)];
+  const decides = value === 'once' || value === 'deny';
+  if (decides && !mayDropComments(value, groups)) return;
   const reason = value === 'deny' ? bar.querySelector('[name=reason]').value.trim() : '';
   for (const menu of bar.querySelectorAll('details')) menu.open = false;
   for (const b of bar.querySelectorAll('button')) b.disabled = true; // until it is durable
   document.getElementById('rows').focus({ preventScroll: true });
   try {
-    if (value === 'once' || value === 'deny') await decide(value, groups, reason, names);
+    if (decides) await decide(value, groups, reason, names);
     else await moveAll(value, groups, names);
     bar.reset();
     pickNone();
@@ -235,7 +254,7 @@ export function startBulk() {
     bar.querySelector('button[value=deny]').click();
   });
   bar.addEventListener('reset', () => { for (const menu of bar.querySelectorAll('details')) menu.open = false; });
-  document.addEventListener('parley-shown', countPicks);
+  for (const name of ['parley-shown', 'remarked']) document.addEventListener(name, countPicks);
   bar.addEventListener('reset', () => { selecting(false); setTimeout(countPicks); });
   document.getElementById('stream').addEventListener('change', countPicks);
 }

@@ -1,6 +1,6 @@
 // Moves among the changes of a call, lays them out side by side, and begins comments on their lines.
 
-import { comment, countComments, showComments } from './comments.js';
+import { comment, commentsIn, countComments, showComments } from './comments.js';
 import { openCard } from './item.js';
 
 const isChanged = (line) => line.matches('.added, .removed');
@@ -112,7 +112,7 @@ function markSeen(review) {
   function count() {
     const comments = countComments(review);
     for (const m of members) review.querySelector(`.tree a[href="#${CSS.escape(m.id)}"]`)?.toggleAttribute('data-seen', seen.has(m.dataset.key));
-    said.textContent = `${members.filter((m) => seen.has(m.dataset.key)).length} of ${members.length} seen${comments ? ` · ${comments} ${comments === 1 ? 'comment' : 'comments'}` : ''}`;
+    said.textContent = `${members.filter((m) => seen.has(m.dataset.key)).length} of ${members.length} seen${comments ? ` · ${commentsIn(comments)}` : ''}`;
   }
   count();
 }
@@ -175,9 +175,9 @@ export function startChanges() {
   });
 }
 
-/** Begins a comment on the line that N and P have moved to, and reports whether there is one. */
-export function commentHere() {
+/** Begins a comment on the line that N and P have moved to, or on the whole file that it is in, and reports whether there is one. */
+export function commentHere(isWhole) {
   const line = openCard()?.querySelector('.line.at');
-  if (line && openCard().matches('[data-waits]')) comment(line);
+  if (line && openCard().matches('[data-waits]')) comment(isWhole && line.closest('.block').querySelector('.path') || line);
   return Boolean(line);
 }

@@ -6,7 +6,7 @@ import { askToLeave } from './dialog.js';
 import { Draft, TextDraft } from './draft.js';
 import { Filling } from './filling.js';
 import { announce, cardOf, refresh } from './cards.js';
-import { countComments, forgetComments, withComments } from './comments.js';
+import { commentsIn, countComments, forgetComments, mayDrop, withComments } from './comments.js';
 import { composing } from './composing.js';
 import { Group } from './group.js';
 import { close, isOpening, open, openCard, openNext } from './item.js';
@@ -291,19 +291,13 @@ export class ParleyForm extends ParleyAct {
 
   /** Reports whether the person allows although comments were made, which are never sent with that: the first press says so. */
   dropsComments(many) {
-    const since = performance.now() - (this.toldAt ?? -Infinity);
-    if (since > 700 && since < 8000) return true;
-    if (since >= 8000) {
-      this.toldAt = performance.now();
-      this.fail(`${many === 1 ? 'Your comment is' : `Your ${many} comments are`} not sent when you allow. Press again to allow, or deny.`);
-    }
-    return false;
+    return mayDrop(this, () => this.fail(`${many === 1 ? 'Your comment is' : `Your ${many} comments are`} not sent when you allow. Press again to allow, or deny.`));
   }
 
   /** Shows at the buttons that deny how many comments go with that. */
   countComments() {
     const many = countComments(this.card);
-    for (const n of this.querySelectorAll('[data-comments]')) n.textContent = many ? ` with ${many} ${many === 1 ? 'comment' : 'comments'}` : '';
+    for (const n of this.querySelectorAll('[data-comments]')) n.textContent = many ? ` with ${commentsIn(many)}` : '';
   }
 
   /** Refuses a press that is not for this item as it is shown, and says why where that is not plain. */

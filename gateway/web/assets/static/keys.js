@@ -153,7 +153,7 @@ function pressed(event, more) {
   }
   if (/^[1-9]$/.test(key)) choose(Number(key));
   if ('eus'.includes(key) && more.shown() && !more.shown().hasAttribute('data-keys')) return;
-  const act = { j: () => step(1, event.shiftKey && more.pickRow), k: () => step(-1, event.shiftKey && more.pickRow), e: more.done, u: more.unread, s: more.snooze, x: more.pick, n: () => more.change(1), p: () => more.change(-1), c: () => more.comment() || location.assign(`${home}/new`), '/': () => document.getElementById('search')?.focus(), '?': more.help, escape: more.back }[key];
+  const act = { j: () => step(1, event.shiftKey && more.pickRow), k: () => step(-1, event.shiftKey && more.pickRow), e: more.done, u: more.unread, s: more.snooze, x: more.pick, n: () => more.change(1), p: () => more.change(-1), c: () => more.comment(event.shiftKey) || location.assign(`${home}/new`), '/': () => document.getElementById('search')?.focus(), '?': more.help, escape: more.back }[key];
   if (!act) return;
   if (key !== 'escape') event.preventDefault();
   act();
