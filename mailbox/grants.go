@@ -497,7 +497,12 @@ func (s *State) RightTo(grant capabilities.ID, digest []byte) (*right.Right, *Me
 	}
 	m, err := s.Mail.FindFormID(r.Form())
 	if err == nil && !m.Form.IsOpen() {
-		err = m.Form.endedError("the form", s.Names.describe)
+		err = m.Form.endedError("the form", func(id capabilities.ID) (string, error) {
+			if id == s.ID { // others read this
+				return "the agent that gave the right, or by the right", nil
+			}
+			return s.Names.describe(id)
+		})
 	}
 	return r, m, err
 }
