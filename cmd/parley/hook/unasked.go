@@ -27,7 +27,7 @@ func unaskedByClaudeCode(call toolCall, folder string, env func(string) (string,
 		return "the settings have Claude Code run commands in a sandbox without a question"
 	case writesFile(call.tool) && slices.ContainsFunc(settings, func(s claudeSettings) bool { return s.notes }):
 		return "the settings name a folder in which Claude Code writes its notes without a question"
-	case writesFile(call.tool) && !isPlainFile(call, folder):
+	case writesFile(call.tool) && !isPlainFile(call, folder, env):
 		return "Claude Code writes some files outside of the folder, and some in .claude, without a question"
 	case hasOwnRules(call):
 		return "a skill or a command has brought rules that let calls run without a question"
@@ -38,8 +38,9 @@ func unaskedByClaudeCode(call toolCall, folder string, env func(string) (string,
 func writesFile(tool string) bool { return tool == "Write" || tool == "Edit" || tool == "NotebookEdit" }
 
 // isPlainFile reports whether a call writes a file in the folder that the agent works in, outside of .claude: Claude Code asks about those.
-// Its own notes between sessions are Markdown elsewhere, and what starts a preview is a file in .claude.
-func isPlainFile(call toolCall, folder string) bool {
+// Its own notes between sessions are Markdown elsewhere, what starts a preview is a file in .claude, and it has a folder for scratch files
+// among the temporary ones. Those may be in the folder too, if that is the one for temporary files, or has Claude Code's own.
+func isPlainFile(call toolCall, folder string, env func(string) (string, bool)) bool {
 	path, ok := textMember(call.input, "file_path")
 	if !ok {
 		path, ok = textMember(call.input, "notebook_path")
@@ -51,14 +52,35 @@ func isPlainFile(call toolCall, folder string) bool {
 	if err != nil {
 		return false
 	}
-	root, err := filepath.EvalSymlinks(folder)
-	if err != nil {
+	within, isIn := below(folder, real)
+	if !isIn || slices.ContainsFunc(within, func(part string) bool { return strings.EqualFold(part, ".claude") }) {
 		return false
 	}
-	within, err := filepath.Rel(root, real)
-	return err == nil && filepath.IsLocal(within) && !slices.ContainsFunc(strings.Split(filepath.ToSlash(within), "/"), func(part string) bool {
-		return strings.EqualFold(part, ".claude")
+	if own := ClaudeConfig(env); own != "" {
+		if _, isOwn := below(own, real); isOwn {
+			return false
+		}
+	}
+	temporary := []string{"/tmp", os.TempDir()}
+	for _, name := range []string{"TMPDIR", "CLAUDE_CODE_TMPDIR"} {
+		if set, ok := env(name); ok && filepath.IsAbs(set) {
+			temporary = append(temporary, set)
+		}
+	}
+	return !slices.ContainsFunc(temporary, func(place string) bool {
+		within, isIn := below(place, real)
+		return isIn && strings.HasPrefix(strings.ToLower(within[0]), "claude")
 	})
+}
+
+// below returns the parts of the path from a folder to a file below it, whose own path has no links, and whether it is there.
+func below(folder, file string) (parts []string, is bool) {
+	real, err := resolve(folder)
+	if err != nil {
+		return nil, false
+	}
+	within, err := filepath.Rel(real, file)
+	return strings.Split(filepath.ToSlash(within), "/"), err == nil && filepath.IsLocal(within)
 }
 
 // resolve returns a path without links. The file, and folders above it, may not be there yet.

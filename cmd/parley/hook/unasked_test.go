@@ -12,6 +12,8 @@ import (
 // TestFilesThatAreAskedAbout has files of a folder told from those that Claude Code may write without a question.
 func TestFilesThatAreAskedAbout(t *testing.T) {
 	folder, other := t.TempDir(), t.TempDir()
+	own := map[string]string{"CLAUDE_CONFIG_DIR": filepath.Join(folder, "own"), "TMPDIR": filepath.Join(folder, "temporary")}
+	env := func(name string) (string, bool) { set, ok := own[name]; return set, ok }
 	for _, err := range []error{
 		os.Mkdir(filepath.Join(folder, "src"), 0o700), os.Symlink(other, filepath.Join(folder, "out")),
 		os.Symlink(filepath.Join(other, "not-there"), filepath.Join(folder, "nowhere.txt")), os.Symlink(folder, filepath.Join(other, "in")),
@@ -21,25 +23,29 @@ func TestFilesThatAreAskedAbout(t *testing.T) {
 		}
 	}
 	for path, plain := range map[string]bool{
-		filepath.Join(folder, "a.txt"):                    true,
-		filepath.Join(folder, "src", "new", "deep", "a"):  true,
-		filepath.Join(other, "in", "src", "a.txt"):        true,
-		filepath.Join(folder, "..claude", "a.txt"):        true,
-		filepath.Join(folder, ".claude", "launch.json"):   false,
-		filepath.Join(folder, "src", ".CLAUDE", "a.json"): false,
-		folder + "/src/../.claude/launch.json":            false,
-		filepath.Join(folder, "out", "a.md"):              false,
-		filepath.Join(folder, "nowhere.txt"):              false,
-		filepath.Join(other, "a.txt"):                     false,
-		folder + "-beside/a.txt":                          false,
-		"a.txt":                                           false,
+		filepath.Join(folder, "a.txt"):                                                  true,
+		filepath.Join(folder, "src", "new", "deep", "a"):                                true,
+		filepath.Join(other, "in", "src", "a.txt"):                                      true,
+		filepath.Join(folder, "..claude", "a.txt"):                                      true,
+		filepath.Join(folder, ".claude", "launch.json"):                                 false,
+		filepath.Join(folder, "src", ".CLAUDE", "a.json"):                               false,
+		folder + "/src/../.claude/launch.json":                                          false,
+		filepath.Join(folder, "out", "a.md"):                                            false,
+		filepath.Join(folder, "nowhere.txt"):                                            false,
+		filepath.Join(other, "a.txt"):                                                   false,
+		folder + "-beside/a.txt":                                                        false,
+		"a.txt":                                                                         false,
+		filepath.Join(folder, "own", "projects", "a.md"):                                false,
+		filepath.Join(folder, "owned", "a.md"):                                          true,
+		filepath.Join(folder, "temporary", "a.md"):                                      true,
+		filepath.Join(folder, "temporary", "claude-0", "project", "scratchpad", "a.md"): false,
 	} {
 		for _, member := range []string{"file_path", "notebook_path"} {
 			input, err := json.Marshal(map[string]string{member: path})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := isPlainFile(toolCall{tool: "Write", input: input}, folder); got != plain {
+			if got := isPlainFile(toolCall{tool: "Write", input: input}, folder, env); got != plain {
 				t.Errorf("%s of %s: %t", member, path, got)
 			}
 		}
