@@ -346,6 +346,58 @@ func TestCommentsGoWithADenialFromTheList(t *testing.T) {
 	b.checkNoFaults()
 }
 
+// TestCommentsGoWithADenialOfAll denies all calls of an agent from below one with a comment, which goes with it; and from below another one,
+// where the first press says that the comment does not.
+func TestCommentsGoWithADenialOfAll(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	b := h.openBrowser()
+	b.do(chromedp.EmulateViewport(1440, 900))
+	const all = "#alone button.together"
+	comment := func() (commented, other view.Permitted) {
+		t.Helper()
+		commented, other = h.edits("a.go")[0], h.shell("make dist")
+		b.open("/forms/" + commented.Form.String() + "?in=questions")
+		b.live()
+		b.until(`document.querySelector("#alone > .message[data-keys] .path button")`)
+		b.click("#alone > .message .path button")
+		b.until(`document.activeElement.matches("#alone .remark textarea")`)
+		b.press("Why?")
+		b.press(kb.Enter, chromedp.ModifierCtrl)
+		b.until(`document.activeElement.matches("#alone > .message")`)
+		return commented, other
+	}
+	wantReasons := func(of map[string]view.Permitted) {
+		t.Helper()
+		for want, p := range of {
+			if got := h.reasonOf(p); got != want {
+				t.Errorf("the reason is %q and not %q", got, want)
+			}
+		}
+		b.until(`Object.keys(localStorage).every((k) => !k.includes("comments/"))`)
+	}
+	commented, other := comment()
+	b.click(all)
+	wantReasons(map[string]view.Permitted{"/srv/shop/a.go (whole file)\nWhy?": commented, "": other})
+
+	commented, other = comment()
+	b.open("/forms/" + other.Form.String() + "?in=questions")
+	b.takesKeys(asking(other))
+	b.click(all)
+	b.reads("#alone .failure", "1 comment on calls that are not open is not sent. Press again to deny, or open them.")
+	if n := h.waitingCalls(); n != 2 {
+		t.Fatalf("%d wait and not 2", n)
+	}
+	b.until(`performance.now() - document.querySelector("` + all + `").toldAt > 800`)
+	b.click(all)
+	for _, p := range []view.Permitted{commented, other} {
+		if reason := h.reasonOf(p); reason != "" {
+			t.Errorf("the reason is %q", reason)
+		}
+	}
+	b.checkNoFaults()
+}
+
 // TestCommentsAreNotSentWithAnAllow allows a change with a comment by a second press, and denies another one, opened alone, with a reason and a
 // comment made by a click at a line's number.
 func TestCommentsAreNotSentWithAnAllow(t *testing.T) {

@@ -213,7 +213,7 @@ export function withComments(card, call, reason = '', all = allOf(card)) {
 
 /** Returns the reason of a call's denial from the list, with the comments on it if it is in the open card, whatever is selected there. */
 export function reasonFromList(card, call, reason) {
-  const isOpen = card && (card.dataset.id === call || [...card.querySelectorAll('[name=of]')].some((of) => of.value.split(' ')[0] === call));
+  const isOpen = card && (card.dataset.id === call || [...card.querySelectorAll(':is(.same, .member) [name=of]')].some((of) => of.value.split(' ')[0] === call));
   return isOpen ? withComments(card, call, reason, allOf(card, true)) : reason;
 }
 

@@ -6,7 +6,7 @@ import { askToLeave } from './dialog.js';
 import { Draft, TextDraft } from './draft.js';
 import { Filling } from './filling.js';
 import { announce, cardOf, refresh } from './cards.js';
-import { commentsIn, countComments, forgetComments, mayDrop, withComments } from './comments.js';
+import { commentsIn, countComments, countFromList, forgetComments, mayDrop, reasonFromList, withComments } from './comments.js';
 import { composing } from './composing.js';
 import { Group } from './group.js';
 import { close, isOpening, open, openCard, openNext } from './item.js';
@@ -31,7 +31,7 @@ function callOf(what, card, sent) {
     case 'forward': return ['forward_form', { ...about, recipient: sent.get('to') }];
     case 'rule': return ['make_rule', { as: about.as, agent: sent.get('agent'), form: sent.get('form'), offer: sent.get('offer'), ...(sent.has('never') && { never: true }), ...(sent.get('until') && { until: new Date(Date.now() + parseInt(sent.get('until'), 10) * 3_600_000).toISOString() }) }];
     case 'adopt': return ['adopt', { ...about, edge: sent.get('edge'), name: sent.get('name') }];
-    case 'together': return ['decide_many', { as: card.dataset.as, decisions: decisionsOf(sent), key: crypto.randomUUID?.() ?? '' }];
+    case 'together': return ['decide_many', { as: card.dataset.as, decisions: decisionsOf(sent).map((d) => ({ ...d, reason: reasonFromList(openCard(), d.form, '') })), key: crypto.randomUUID?.() ?? '' }];
     case 'asked': return ['reply', { ...about, text: sent.get('question') }];
     case 'reply': return ['reply', { ...about, text: sent.get('text'), ...(sent.has('all') && { all: true }), ...(sent.has('files') && { files: sent.getAll('files').map((f) => JSON.parse(f)) }) }];
   }
@@ -135,7 +135,14 @@ export class ParleyAct extends HTMLElement {
     const what = event.submitter?.name === 'do' ? event.submitter.value : 'answer';
     if (this.busy) return;
     const sent = new FormData(event.target);
+    if (what === 'together' && this.dropsOthers(event.submitter, sent)) return;
     this.perform(what, event.submitter, () => callOf(what, this.about, sent));
+  }
+
+  /** Reports whether a denial of all of an agent's calls drops comments on those that are not open: the first press says so. */
+  dropsOthers(button, sent) {
+    const { unsent } = countFromList(openCard(), sent.getAll('of').map((named) => named.split(' ')[0]));
+    return unsent > 0 && !mayDrop(button, () => this.fail(`${commentsIn(unsent)} on calls that are not open ${unsent === 1 ? 'is' : 'are'} not sent. Press again to deny, or open them.`));
   }
 
   async perform(what, button, make) {
@@ -315,7 +322,7 @@ export class ParleyForm extends ParleyAct {
     if (what === 'asked' && this.querySelector('.asks[data-stays]')) return this.doneAsking();
     if (isClaim(what)) return super.done(what); // what was typed stays
     if (what !== 'forward') this.filling.finish();
-    if (what === 'answer') forgetComments(this.ended ?? [this.card.dataset.id]);
+    if (['answer', 'together'].includes(what)) forgetComments(this.ended ?? [this.card.dataset.id]);
     if (this.group) return this.doneAll();
     const settled = await super.done(what);
     if (!document.getElementById('list')?.dataset.needs) return;
