@@ -38,7 +38,7 @@ func TestApprovalsAreReadAndDecidedByKeys(t *testing.T) {
 	b.open("/forms/" + edit.Form.String() + "?in=questions")
 	b.reads(asking(edit)+" .heading", "fae wants to edit checkout.go")
 	b.reads(asking(edit)+" .place", "Edit in /srv/shop")
-	b.reads(asking(edit)+" .path", "/srv/shop/checkout.go +61 −1")
+	b.until(fmt.Sprintf(`document.querySelector(%q).innerText.replace(/\s+/g, " ").startsWith("/srv/shop/checkout.go +61 −1")`, asking(edit)+" .path"))
 	b.reads(asking(edit)+" .line.added mark", "* count")
 	b.holds(asking(edit)+" .line.added", "line 59 <b>")
 	b.allowByKey(asking(edit))

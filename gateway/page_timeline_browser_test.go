@@ -70,7 +70,7 @@ func TestReviewerIsSetOnThePage(t *testing.T) {
 	b.fill(".policy [name=review-sample]", "10")
 	b.fill(".policy [name=review-commands]", "make test")
 	b.click(".policy [name=set-policy]")
-	b.until(`document.documentElement.dataset.live && document.querySelector("#agent > .failure").textContent.includes("in which folder")`)
+	b.reads(".toast .failure", "in which folder")
 	b.until(`document.querySelector(".policy details").open && document.querySelector(".policy [name=review-commands]").value === "make test"`)
 	b.fill(".policy [name=review-folder]", "/srv/shop")
 	b.choose(".policy [name=policy]", "review")
