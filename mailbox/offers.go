@@ -378,7 +378,7 @@ func (c FetchMessages) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Ev
 		switch {
 		case slices.ContainsFunc(l.Offers.all, func(o Offer) bool { return o.Reader == c.Reader && slices.Contains(o.Numbers, n) }):
 			numbers = append(numbers, n)
-		case l.Index.entries.At(n).Stage() < events.Shown.Rank():
+		case !l.Index.entries.At(n).Is(index.Received) || l.Index.entries.At(n).Stage() < events.Shown.Rank():
 			return nil, parley.Refuse(parley.NotPermitted, "message %d was not offered to that reader", n)
 		}
 	}

@@ -169,7 +169,7 @@ func (r *receipts) fetch(t *rapid.T) {
 	if r.mail().Index.Len() > 0 && rapid.IntRange(0, 4).Draw(t, "other") == 0 {
 		n := r.any(t)
 		if c.Numbers = append(c.Numbers, n); !slices.ContainsFunc(before, func(o mailbox.Offer) bool { return slices.Contains(o.Numbers, n) }) {
-			if code = ""; r.state[n] < events.Shown.Rank() {
+			if code = ""; r.state[n] < events.Shown.Rank() || r.mail().Sent(r.Messages("fae@A")[n]) {
 				code = parley.NotPermitted
 			}
 		}
