@@ -385,6 +385,7 @@ func TestCommentsGoWithADenialOfAll(t *testing.T) {
 	b.takesKeys(asking(other))
 	b.click(all)
 	b.reads("#alone .failure", "1 comment on calls that are not open is not sent. Press again to deny, or open them.")
+	b.shotIfWanted("comments-all-1440")
 	if n := h.waitingCalls(); n != 2 {
 		t.Fatalf("%d wait and not 2", n)
 	}

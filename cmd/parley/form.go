@@ -326,6 +326,7 @@ acknowledged, dismissed, or worked on). It ends at once if the message has come 
 		}
 		switch {
 		case until == "" && o.Status == view.StatusSuperseded: // a copy, whose asker the agent may have no name for
+			// Without the message the outcome is told all the same, by an ID.
 			m, _ := api.GetMessage.Do(c.Context(), env, api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])})
 			return outcomeError(o, m)
 		case until == "":

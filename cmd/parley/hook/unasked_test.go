@@ -134,12 +134,7 @@ func TestSandboxIsSeen(t *testing.T) {
 			path = filepath.Join(root, path)
 			conversation := filepath.Join(root, "c.jsonl")
 			for path, text := range map[string]string{path: text, conversation: `{"id":"toolu_1"}`} {
-				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				writeBelow(t, path, text)
 			}
 			env := func(name string) (string, bool) {
 				return map[string]string{"HOME": filepath.Join(root, "home"), "CLAUDE_CODE_ENTRYPOINT": "cli"}[name], true
@@ -149,6 +144,17 @@ func TestSandboxIsSeen(t *testing.T) {
 				t.Errorf("%s in %s: %q", text, path, why)
 			}
 		}
+	}
+}
+
+// writeBelow writes a file, and the folders that it is in.
+func writeBelow(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -167,12 +173,7 @@ func TestFolderOfNotesIsSeen(t *testing.T) {
 			root := t.TempDir()
 			conversation, settings := filepath.Join(root, "c.jsonl"), filepath.Join(root, ".claude", name)
 			for path, text := range map[string]string{settings: text, conversation: `{"id":"toolu_1"}`} {
-				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				writeBelow(t, path, text)
 			}
 			env := func(name string) (string, bool) {
 				return map[string]string{"HOME": filepath.Join(root, "home"), "CLAUDE_CODE_ENTRYPOINT": "cli"}[name], true
