@@ -37,7 +37,7 @@ func TestRightAnswersOnceForItsBearer(t *testing.T) {
 	if _, err := n.Credentials().AnswerWith(t.Context(), RightUse{Secret: r.Secret, Outcome: mailbox.Always}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Fatalf("an outcome that the right has not: %v", err)
 	}
-	grants, err := n.Host().Names().Grants(t.Context())
+	grants, err := n.Host().Names().Grants(t.Context(), view.GrantFilter{})
 	if err != nil || len(grants) != 1 || grants[0].ID != r.Grant || strings.Join(grants[0].Outcomes, " ") != "deny once" {
 		t.Fatalf("listed: %+v, %v", grants, err)
 	}
@@ -62,7 +62,7 @@ func TestRightAnswersOnceForItsBearer(t *testing.T) {
 	if won != 1 {
 		t.Errorf("%d presses settled the form", won)
 	}
-	if grants, err := n.Host().Names().Grants(t.Context()); err != nil || len(grants) != 0 {
+	if grants, err := n.Host().Names().Grants(t.Context(), view.GrantFilter{}); err != nil || len(grants) != 0 {
 		t.Errorf("the right to answer what has ended is listed: %+v, %v", grants, err)
 	}
 	closeNode(t, n)
@@ -141,7 +141,7 @@ func TestRepeatedUseIsOneVote(t *testing.T) {
 		if err != nil || o.Status != view.StatusVoted || o.Votes == nil || len(o.Votes.Cast) != 1 {
 			t.Fatalf("%+v, %v", o, err)
 		}
-		grants, err := n.Host().Names().Grants(t.Context())
+		grants, err := n.Host().Names().Grants(t.Context(), view.GrantFilter{})
 		if err != nil || len(grants) != 1 || grants[0].Used != used {
 			t.Fatalf("want %d uses: %+v, %v", used, grants, err)
 		}

@@ -260,7 +260,7 @@ func hasDelivered(tb testing.TB, a *Agent) bool {
 // revoke revokes all grants of an agent for a target.
 func revoke(tb testing.TB, by, target *Agent) {
 	tb.Helper()
-	grants, err := by.Names().Grants(tb.Context())
+	grants, err := by.Names().Grants(tb.Context(), view.GrantFilter{})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -117,7 +117,7 @@ func ExampleRequests_Resolve() {
 	_, err := fae.Send(ctx, "helper", "hello")
 	fmt.Println("sent:", err)
 
-	grants, err := host.Names().Grants(ctx)
+	grants, err := host.Names().Grants(ctx, view.GrantFilter{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func (v *hostileHarness) checkWorkerUnreachable() {
 	if after.Cursor != before.Cursor {
 		v.Errorf("worker was reached: %d events", after.Cursor-before.Cursor)
 	}
-	held, err := v.victim.Host().Names().Grants(v.Context())
+	held, err := v.victim.Host().Names().Grants(v.Context(), view.GrantFilter{})
 	if err != nil {
 		v.Fatal(err)
 	}

@@ -361,7 +361,7 @@ func TestRevocationCoversDerivedGrants(t *testing.T) {
 	if err := fae.Names().Store(t.Context(), "known", capabilities.Locator{ID: worker.ID()}.String()); err != nil {
 		t.Fatalf("storing a held reference: %v", err)
 	}
-	grants, err := n.Host().Names().Grants(t.Context())
+	grants, err := n.Host().Names().Grants(t.Context(), view.GrantFilter{})
 	if err != nil || len(grants) != 1 || grants[0].ToName != "fae" {
 		t.Fatalf("%+v, %v", grants, err)
 	}

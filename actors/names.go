@@ -2,12 +2,14 @@ package actors
 
 import (
 	"context"
+	"slices"
 
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
+	"parley/mailbox/right"
 )
 
 // NewAgent describes an agent to be made. The maker holds it under Name.
@@ -159,22 +161,62 @@ func (n Names) Copy(ctx context.Context, from, to string, f capabilities.Facet) 
 	return n.agent.do(ctx, mailbox.CopyName{From: from, To: to, Facet: f})
 }
 
-// Grants lists the grants that the agent gave to others, oldest first.
-func (n Names) Grants(ctx context.Context) ([]view.Granted, error) {
+// Grants lists grants that the agent gave to others, the oldest first: those of references, then the rights to answer open forms. A
+// part of a long list costs little more than what it has.
+func (n Names) Grants(ctx context.Context, f view.GrantFilter) ([]view.Granted, error) {
 	return queryListing(ctx, n.agent, func(s *mailbox.State, _ capabilities.Time) ([]view.Granted, error) {
-		grants := []view.Granted{}
-		for _, g := range s.Grants.All() {
-			name, err := s.Names.Of(g.To)
-			if err != nil {
-				return nil, err
+		found := []view.Granted{}
+		for _, g := range grantsBehind(s, f) {
+			if len(found) == f.Most && f.Most > 0 {
+				break
 			}
-			grants = append(grants, view.Granted{Grant: g, ToName: name})
+			if !f.Has(g.grant) {
+				continue
+			}
+			one := view.Granted{Grant: *g.grant, ToName: capabilities.NameSelf}
+			if g.right != nil {
+				one.Outcomes, one.Used = g.right.Outcomes, g.right.Used
+			} else {
+				var err error
+				if one.ToName, err = s.Names.Of(g.grant.To); err != nil {
+					return nil, err
+				}
+			}
+			found = append(found, one)
 		}
-		for _, r := range s.Grants.Answers.Open() {
-			grants = append(grants, view.Granted{Grant: r.Grant, ToName: capabilities.NameSelf, Outcomes: r.Outcomes, Used: r.Used})
-		}
-		return grants, nil
+		return found, nil
 	})
+}
+
+// given is a grant that an agent gave, and the right to answer that it is, if it is one.
+type given struct {
+	grant *capabilities.Grant
+	right *right.Right
+}
+
+// grantsBehind returns the grants behind the one that a filter names. If that has gone, they begin with the first of a larger ID.
+func grantsBehind(s *mailbox.State, f view.GrantFilter) (all []given) {
+	rights := s.Grants.Answers.Open()
+	all = make([]given, 0, s.Grants.Len()+len(rights))
+	for g := range s.Grants.Each() {
+		all = append(all, given{grant: g})
+	}
+	for _, r := range rights {
+		all = append(all, given{&r.Grant, &r})
+	}
+	if f.Newest {
+		slices.Reverse(all)
+	}
+	if f.After.IsZero() {
+		return all
+	}
+	if i := slices.IndexFunc(all, func(g given) bool { return g.grant.ID == f.After }); i >= 0 {
+		return all[i+1:]
+	}
+	if i := slices.IndexFunc(all, func(g given) bool { return g.grant.ID.Compare(f.After) > 0 }); i >= 0 {
+		return all[i:]
+	}
+	return nil
 }
 
 // Revoke revokes a grant and all grants derived from it.

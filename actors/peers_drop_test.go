@@ -50,7 +50,7 @@ func TestDroppedPeerLosesAccess(t *testing.T) {
 		o, err := h.Await(t.Context(), capabilities.FormID(asked.Form))
 		return err == nil && o.Status == view.StatusDeclined
 	})
-	grants, err := h.Names().Grants(t.Context())
+	grants, err := h.Names().Grants(t.Context(), view.GrantFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}

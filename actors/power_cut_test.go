@@ -130,7 +130,7 @@ func (p *cutRun) giveAndRevoke(n *Node, a *Agent, name string) {
 		return
 	}
 	given := func(t *testing.T, n *Node) (view.Granted, error) {
-		all, err := n.Host().Names().Grants(t.Context())
+		all, err := n.Host().Names().Grants(t.Context(), view.GrantFilter{})
 		for _, g := range all {
 			if g.Message == sent.Message {
 				return g, nil

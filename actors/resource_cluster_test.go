@@ -90,7 +90,7 @@ func TestNoUseAfterARevokeOnAnotherNode(t *testing.T) {
 	if _, err := readNotes(t, c.Host(), "notes", "docs/a", ""); err != nil {
 		t.Fatal(err)
 	}
-	grants, err := b.Host().Names().Grants(t.Context())
+	grants, err := b.Host().Names().Grants(t.Context(), view.GrantFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestNoUseAfterARevokeOnAnotherNode(t *testing.T) {
 func TestARevocationThatItsHomeDoesNotKnowIsNoneYet(t *testing.T) {
 	t.Parallel()
 	a, b, _ := openNotes(t, capabilities.Facet{}, capabilities.Facet{})
-	grants, err := b.Host().Names().Grants(t.Context())
+	grants, err := b.Host().Names().Grants(t.Context(), view.GrantFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -218,7 +218,7 @@ func TestNoUseAfterARevokeIsAcknowledged(t *testing.T) {
 		awaitMessage(t, fae, send(t, n.Host(), "fae", "@"+name+" and @bob").Message)
 		awaitMessage(t, bob, send(t, fae, fmt.Sprintf("@mail/%d/bob", 2*round), fmt.Sprintf("@x:@mail/%d/%s", 2*round, name)).Message)
 		grant := capabilities.ID{}
-		grants, err := n.Host().Names().Grants(t.Context())
+		grants, err := n.Host().Names().Grants(t.Context(), view.GrantFilter{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -358,7 +358,7 @@ func TestAUseThatIsRevokedWhileItIsAskedForGoesNowhere(t *testing.T) {
 		asked = capabilities.FormNumber(in.Messages[0].Number)
 		return true
 	})
-	grants, err := n.Host().Names().Grants(t.Context())
+	grants, err := n.Host().Names().Grants(t.Context(), view.GrantFilter{})
 	if err != nil || len(grants) != 1 {
 		t.Fatal(grants, err)
 	}

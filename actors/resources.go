@@ -355,12 +355,12 @@ func (rs Resources) End(ctx context.Context, name string) error {
 
 // endPart revokes the grants that were given by a name, and frees it.
 func (rs Resources) endPart(ctx context.Context, name string, ref capabilities.Ref) error {
-	grants, err := rs.agent.Names().Grants(ctx)
+	grants, err := rs.agent.Names().Grants(ctx, view.GrantFilter{Target: ref.Target, Live: true})
 	if err != nil {
 		return err
 	}
 	for _, g := range grants {
-		if g.Target == ref.Target && g.Revoked == 0 && g.Name == capabilities.Normal(name) {
+		if g.Name == capabilities.Normal(name) {
 			if err := rs.agent.Names().Revoke(ctx, g.ID); err != nil {
 				return err
 			}

@@ -53,6 +53,9 @@ func (l *Ledger) Get(id ID) (Grant, bool) {
 // All returns the grants, oldest first. The slice is the caller's.
 func (l *Ledger) All() []Grant { return slices.Clone(l.grants) }
 
+// Grants returns the grants, oldest first. The slice is the ledger's: it may only be read, and only while the ledger stays as it is.
+func (l *Ledger) Grants() []Grant { return l.grants }
+
 // Any reports whether wanted returns true for a grant.
 func (l *Ledger) Any(wanted func(Grant) bool) bool { return slices.ContainsFunc(l.grants, wanted) }
 

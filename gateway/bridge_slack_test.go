@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/bridge"
@@ -107,7 +108,7 @@ func TestForgedSlackButtonAnswersNothing(t *testing.T) {
 			t.Errorf("a button %s: %t %q", name, answered, text)
 		}
 	}
-	grants, err := n.node.Host().Names().Grants(t.Context())
+	grants, err := n.node.Host().Names().Grants(t.Context(), view.GrantFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -338,7 +338,7 @@ func TestDroppedBridgeEndsItsButtons(t *testing.T) {
 	if resp.StatusCode != http.StatusForbidden {
 		t.Errorf("a button of a bridge that was dropped: %d", resp.StatusCode)
 	}
-	grants, err := n.node.Host().Names().Grants(t.Context())
+	grants, err := n.node.Host().Names().Grants(t.Context(), view.GrantFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -536,7 +536,7 @@ func TestNoticeWithoutAddressHasNoButtons(t *testing.T) {
 	if told := p.Told(form)[0]; len(told.Buttons) > 0 || strings.Contains(told.Text, "://off") {
 		t.Errorf("told %+v", told)
 	}
-	grants, err := n.node.Host().Names().Grants(t.Context())
+	grants, err := n.node.Host().Names().Grants(t.Context(), view.GrantFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}

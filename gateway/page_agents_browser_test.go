@@ -6,6 +6,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"parley"
+	"parley/actors/view"
 	"parley/events"
 	"parley/internal/freeport"
 )
@@ -110,7 +111,7 @@ func TestGrantIsRevokedOnAgentPage(t *testing.T) {
 	b.reads("#grants li", "revoked")
 	b.until(`!document.querySelector("#grants button") && document.activeElement.id === "main"`)
 	b.checkNoFaults()
-	grants, err := h.fae.Names().Grants(t.Context())
+	grants, err := h.fae.Names().Grants(t.Context(), view.GrantFilter{})
 	if err != nil || len(grants) != 1 || grants[0].Revoked == 0 {
 		t.Errorf("%+v, %v", grants, err)
 	}

@@ -2,6 +2,7 @@ package mailbox
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -37,15 +38,35 @@ func newGrants(self capabilities.ID) Grants {
 	return Grants{self: self, revoked: map[capabilities.ID]capabilities.Time{}, uses: map[capabilities.ID]uint32{}}
 }
 
-// All returns the grants that the agent gave, oldest first: those that its mail carried, and the reply grants.
+// All returns the grants that the agent gave, oldest first: those that its mail carried, and the reply grants. The slice is the
+// caller's.
 func (l *Grants) All() []capabilities.Grant {
-	all := l.given.All()
-	if len(l.replies) == 0 {
-		return all
+	all := make([]capabilities.Grant, 0, l.Len())
+	for g := range l.Each() {
+		all = append(all, *g)
 	}
-	all = append(all, l.replyGrants()...)
-	slices.SortStableFunc(all, func(a, b capabilities.Grant) int { return cmp.Compare(a.At, b.At) })
 	return all
+}
+
+// Len returns the number of grants of All.
+func (l *Grants) Len() int { return l.given.Len() + len(l.replies) }
+
+// Each returns an iterator over the grants of All. They may only be read, and only while the mailbox stays as it is.
+func (l *Grants) Each() iter.Seq[*capabilities.Grant] {
+	return func(yield func(*capabilities.Grant) bool) {
+		given, replies := l.given.Grants(), l.replyGrants()
+		for len(given)+len(replies) > 0 {
+			next := &given
+			if len(given) == 0 || len(replies) > 0 && replies[0].At < given[0].At {
+				next = &replies
+			}
+			g := &(*next)[0]
+			*next = (*next)[1:]
+			if !yield(g) {
+				return
+			}
+		}
+	}
 }
 
 // Minted returns the grants by which other nodes can reach the agent, oldest first. The slice is the caller's.

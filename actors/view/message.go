@@ -767,6 +767,20 @@ type Granted struct {
 	Used     uint32   `json:"used,omitempty"`
 }
 
+// GrantFilter chooses grants of an agent. The zero filter chooses all.
+type GrantFilter struct {
+	After  capabilities.ID // only those behind it in the list
+	Most   int             // their largest number
+	Newest bool            // the newest first
+	Target capabilities.ID // only those of references to it
+	Live   bool            // only those that are not revoked
+}
+
+// Has reports whether the filter chooses a grant, wherever it stands in the list.
+func (f GrantFilter) Has(g *capabilities.Grant) bool {
+	return (f.Target.IsZero() || g.Target == f.Target) && (!f.Live || g.Revoked == 0)
+}
+
 // IsForBearer reports whether it is a right to answer a form, which whoever shows its secret may use.
 func (g Granted) IsForBearer() bool { return len(g.Outcomes) > 0 && g.To == g.By }
 

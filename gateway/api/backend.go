@@ -205,8 +205,8 @@ type Names interface {
 	List(ctx context.Context, path, after string, most int) ([]string, error)
 	// Show returns the value of a name. Secrets are masked unless they are to be revealed.
 	Show(ctx context.Context, name string, reveal bool) (capabilities.Value, error)
-	// Grants returns the references that the agent gave, oldest first.
-	Grants(context.Context) ([]view.Granted, error)
+	// Grants returns references that the agent gave, the oldest first.
+	Grants(context.Context, view.GrantFilter) ([]view.Granted, error)
 }
 
 // Rules reads an agent's standing rules and mandates.

@@ -118,15 +118,13 @@ func gist(e view.Message) string {
 }
 
 func grantCandidates(ctx context.Context, a *actors.Agent) ([]api.Candidate, error) {
-	grants, err := a.Names().Grants(ctx)
+	grants, err := a.Names().Grants(ctx, view.GrantFilter{Live: true})
 	if err != nil {
 		return nil, err
 	}
-	var found []api.Candidate
-	for _, g := range grants {
-		if g.Revoked == 0 {
-			found = append(found, api.Candidate{Word: g.ID.String(), Description: g.Name + " to " + g.ToName})
-		}
+	found := make([]api.Candidate, len(grants))
+	for i, g := range grants {
+		found[i] = api.Candidate{Word: g.ID.String(), Description: g.Name + " to " + g.ToName}
 	}
 	return found, nil
 }

@@ -92,10 +92,21 @@ func copyName(ctx context.Context, a *actors.Agent, r api.CopyNameRequest) (api.
 }
 
 func listGrants(ctx context.Context, a *actors.Agent, r api.ListGrantsRequest) (api.ListGrantsResponse, error) {
-	all, err := a.Names().Grants(ctx)
+	if err := r.Paging.Check(); err != nil {
+		return api.ListGrantsResponse{}, err
+	}
+	f := view.GrantFilter{Most: r.Most() + 1}
+	if r.After != "" {
+		var err error
+		if f.After, err = capabilities.ParseID(r.After); err != nil {
+			return api.ListGrantsResponse{}, err
+		}
+	}
+	all, err := a.Names().Grants(ctx, f)
 	if err != nil {
 		return api.ListGrantsResponse{}, err
 	}
+	r.After = "" // they are those behind it
 	grants, paged, err := api.PageOf(all, r.Paging, func(g view.Granted) string { return g.ID.String() })
 	return api.ListGrantsResponse{Grants: grants, Paged: paged}, err
 }

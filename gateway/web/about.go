@@ -52,7 +52,7 @@ func (p *agentRequest) about() error {
 	}
 	slices.SortStableFunc(rules, func(a, b view.Rule) int { return cmp.Compare(b.Uses, a.Uses) })
 	n := min(len(waiting.Rows), aboutWaits)
-	if err := p.writers(nil); err != nil {
+	if err := p.writers(); err != nil {
 		return err
 	}
 	pausing := slices.IndexFunc(rules, func(r view.Rule) bool { return !r.Paused }) >= 0

@@ -430,17 +430,14 @@ func (p *agentRequest) access() (err error) {
 	if d.Names, err = namedValues(ctx, agent); err != nil {
 		return err
 	}
-	given, err := agent.Names().Grants(ctx)
-	if err != nil {
+	if d.Grants, err = agent.Names().Grants(ctx, view.GrantFilter{Newest: true, Most: shownGrants}); err != nil {
 		return err
 	}
-	slices.Reverse(given)
-	d.Grants = given[:min(len(given), shownGrants)]
-	return p.writers(given)
+	return p.writers()
 }
 
-// writers looks up who may write to the agent, of which some references are known that it gave.
-func (p *agentRequest) writers(given []view.Granted) error {
+// writers looks up who may write to the agent.
+func (p *agentRequest) writers() error {
 	ctx, d, agent := p.ctx(), &p.data, p.shown
 	if d.Host != d.ID {
 		d.Writers = append(d.Writers, writer{party: p.partyOf(d.Host), Why: "its host"})
@@ -448,17 +445,19 @@ func (p *agentRequest) writers(given []view.Granted) error {
 	if d.Maker != d.Host && d.Maker != d.ID && !d.Maker.IsZero() {
 		d.Writers = append(d.Writers, writer{party: p.partyOf(d.Maker), Why: "made it"})
 	}
-	own, err := p.page.agent.Names().Grants(ctx)
-	if err != nil {
-		return err
+	givers := []api.Agent{agent}
+	if agent.ID() != p.agent.ID() {
+		givers = append(givers, p.page.agent)
 	}
-	if agent.ID() == p.agent.ID() {
-		own = nil
-	}
-	slices.Reverse(own)
-	for _, g := range slices.Concat(given, own) {
-		if g.Target == d.ID && g.Kind == capabilities.KindAgent && g.Revoked == 0 && len(d.Writers) < shownGrants {
-			d.Writers = append(d.Writers, writer{party: partyOf(g.To, g.ToName), Why: "got a reference" + facetLimits(g.Kind, g.Facet), Since: g.At})
+	for _, giver := range givers {
+		given, err := giver.Names().Grants(ctx, view.GrantFilter{Newest: true, Target: d.ID, Live: true, Most: shownGrants})
+		if err != nil {
+			return err
+		}
+		for _, g := range given {
+			if g.Kind == capabilities.KindAgent && len(d.Writers) < shownGrants {
+				d.Writers = append(d.Writers, writer{party: partyOf(g.To, g.ToName), Why: "got a reference" + facetLimits(g.Kind, g.Facet), Since: g.At})
+			}
 		}
 	}
 	return nil
