@@ -343,6 +343,7 @@ func TestSkillsOfSubagentsRunNothingUnasked(t *testing.T) {
 			"project/market/others/agents/helper.md":           helper,
 		}},
 		{olderClaude, "person", "helper", map[string]string{"home/.claude/agents/helper.md": helper}},
+		{newestClaude, "added folder", "helper", map[string]string{"other/.claude/agents/helper.md": helper}},
 		{olderClaude, "plugin among the skills", "others:helper", map[string]string{
 			"project/.claude/skills/others/.claude-plugin/plugin.json": plugin, "project/.claude/skills/others/agents/helper.md": helper,
 		}},
@@ -357,7 +358,11 @@ func TestSkillsOfSubagentsRunNothingUnasked(t *testing.T) {
 			c.writeText(t, filepath.Join(c.project, ".claude", "skills", "neat", "SKILL.md"), "---\nname: neat\ndescription: makes things neat\n---\nBe neat.\n!`touch unasked`\n")
 			state := c.setUp(t, "claude-code")
 			attend(t, state)
-			end := c.background(t, "-p", prompt, "--permission-mode", "acceptEdits")
+			args := []string{"-p", prompt, "--permission-mode", "acceptEdits"}
+			if test.of == "added folder" {
+				args = append(args, "--add-dir", "../other")
+			}
+			end := c.background(t, args...)
 			decide(t, state, "deny", awaitCall(t, state, "helper"), "--message", "nobody has looked at it")
 			end()
 			if results := c.model.Results(prompt); isThere(c.project, "unasked") || len(results) != 1 || !strings.Contains(results[0].Text, "denied in Parley: nobody has looked at it") {

@@ -40,8 +40,8 @@ const (
 // ClaudeTools returns the tools of Claude Code, by name.
 func ClaudeTools() []ClaudeTool {
 	const starts = "starts a subagent, whose calls are asked about one by one. It is asked about where the folder, or one above it, " +
-		"has `.claude/agents`, whose files run commands, or Git's main worktree of one, where a definition of yours loads `skills`, which a folder may " +
-		"bring too, where it is of a plugin, and where the subagent works elsewhere (`isolation`)"
+		"has `.claude/agents`, whose files run commands, or Git's main worktree of one, or one of `--add-dir` (seen on Linux), where a definition of yours loads `skills`, which a " +
+		"folder may bring too, where it is of a plugin, and where the subagent works elsewhere (`isolation`)"
 	return []ClaudeTool{
 		{Name: "Agent", Why: starts, free: startsHere},
 		{Name: "Bash", Asked: true, Shown: true, Why: "runs a command"},
@@ -149,6 +149,11 @@ func startsHere(call toolCall, folder string, env func(string) (string, bool)) b
 		return false
 	}
 	own := filepath.Join(ClaudeConfig(env), "agents")
+	for _, added := range addedFolders(env) {
+		if _, err := os.Lstat(filepath.Join(added, ".claude", "agents")); !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
 	for _, start := range []string{folder, call.folder} {
 		for at := filepath.Clean(start); filepath.IsAbs(at); at = filepath.Dir(at) {
 			for _, place := range append(mainWorktree(at), at) {
@@ -163,6 +168,26 @@ func startsHere(call toolCall, folder string, env func(string) (string, bool)) b
 		}
 	}
 	return !preloads(own, cmp.Or(kind, generalPurpose))
+}
+
+// addedFolders returns the folders that the command line of Claude Code adds, as far as it can be read. Subagents are defined there too.
+func addedFolders(env func(string) (string, bool)) (added []string) {
+	const flag = "--add-dir" // takes words up to the next flag
+	words, folder := claudeCommand(env)
+	isIn := false
+	for _, word := range words {
+		switch one, is := strings.CutPrefix(word, flag+"="); {
+		case is:
+			added, isIn = append(added, within(folder, one)), true
+		case word == flag:
+			isIn = true
+		case strings.HasPrefix(word, "-"):
+			isIn = false
+		case isIn && word != "":
+			added = append(added, within(folder, word))
+		}
+	}
+	return added
 }
 
 // mainWorktree returns where the main worktree of a repository may be, if a folder is one that "git worktree add" has made: Claude Code

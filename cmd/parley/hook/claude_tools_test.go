@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 )
 
@@ -85,5 +86,35 @@ func TestWorktreesTakeDefinitionsOfTheMainOne(t *testing.T) {
 		if needsNoQuestion(call, folder, env) {
 			t.Errorf("it is not asked about in %s", folder)
 		}
+	}
+}
+
+// TestAddedFoldersDefineSubagents has the command line add folders. One defines subagents.
+func TestAddedFoldersDefineSubagents(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the command line is read in /proc")
+	}
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "other", ".claude", "agents"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	call := toolCall{tool: "Agent", input: json.RawMessage(`{"description":"do it","prompt":"do it","subagent_type":"helper"}`), folder: filepath.Join(root, "project")}
+	for _, test := range []struct {
+		words []string
+		free  bool
+	}{
+		{nil, true},
+		{[]string{"--add-dir", "third"}, true},
+		{[]string{"--add-dir", "other"}, false},
+		{[]string{"--add-dir=" + filepath.Join(root, "other")}, false},
+		{[]string{"--add-dir", "third", "other", "--model", "x"}, false},
+		{[]string{"--add-dir=third", "other"}, false},
+		{[]string{"--add-dir", "third", "--model", "other"}, true},
+	} {
+		env, end := coderWith(t, root, test.words...)
+		if got := needsNoQuestion(call, call.folder, env); got != test.free {
+			t.Errorf("%q needs no question: %t", test.words, got)
+		}
+		end()
 	}
 }
