@@ -319,21 +319,50 @@ func TestSkillsHandNoRulesOnUnasked(t *testing.T) {
 	}
 }
 
-// TestSkillsOfSubagentsRunNothingUnasked has a subagent of the person's own load a skill, which comes with the repository and runs a command
-// as the subagent starts.
+// TestSkillsOfSubagentsRunNothingUnasked has a subagent load a skill, which comes with the repository and runs a command as the subagent
+// starts. The subagent is the person's own, or of a plugin that the repository brings and Claude Code takes without a question.
 func TestSkillsOfSubagentsRunNothingUnasked(t *testing.T) {
 	t.Parallel()
-	const prompt = "Have it done"
-	for _, agent := range []string{newestClaude, olderClaude} {
-		t.Run(agent, func(t *testing.T) {
+	const (
+		prompt = "Have it done"
+		helper = "---\nname: helper\ndescription: helps\nskills: neat\n---\nYou help.\n"
+		plugin = `{"name":"others","version":"1.0.0","description":"helps"}`
+	)
+	for _, test := range []struct {
+		agent, of, kind string
+		files           map[string]string // below the home folder, or the project
+	}{
+		{newestClaude, "person", "helper", map[string]string{"home/.claude/agents/helper.md": helper}},
+		{newestClaude, "plugin among the skills", "others:helper", map[string]string{
+			"project/.claude/skills/others/.claude-plugin/plugin.json": plugin, "project/.claude/skills/others/agents/helper.md": helper,
+		}},
+		{newestClaude, "plugin of settings", "others:helper", map[string]string{
+			"project/.claude/settings.json":                    `{"extraKnownMarketplaces":{"market":{"source":{"source":"directory","path":"./market"}}},"enabledPlugins":{"others@market":true}}`,
+			"project/market/.claude-plugin/marketplace.json":   `{"name":"market","owner":{"name":"others"},"plugins":[{"name":"others","source":"./others","description":"helps"}]}`,
+			"project/market/others/.claude-plugin/plugin.json": plugin,
+			"project/market/others/agents/helper.md":           helper,
+		}},
+		{olderClaude, "person", "helper", map[string]string{"home/.claude/agents/helper.md": helper}},
+		{newestClaude, "added folder", "helper", map[string]string{"other/.claude/agents/helper.md": helper}},
+		{olderClaude, "plugin among the skills", "others:helper", map[string]string{
+			"project/.claude/skills/others/.claude-plugin/plugin.json": plugin, "project/.claude/skills/others/agents/helper.md": helper,
+		}},
+	} {
+		t.Run(test.agent+"/"+test.of, func(t *testing.T) {
 			t.Parallel()
-			call := modeltest.Call{Tool: "Agent", Input: map[string]any{"description": "do it", "prompt": "Do the task of a subagent", "subagent_type": "helper"}}
-			c := newClaudeOf(t, agent, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Calls: []modeltest.Call{call}}, {Text: "I am ready"}}})
-			c.writeText(t, filepath.Join(c.home, ".claude", "agents", "helper.md"), "---\nname: helper\ndescription: helps\nskills: neat\n---\nYou help.\n")
+			call := modeltest.Call{Tool: "Agent", Input: map[string]any{"description": "do it", "prompt": "Do the task of a subagent", "subagent_type": test.kind}}
+			c := newClaudeOf(t, test.agent, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Calls: []modeltest.Call{call}}, {Text: "I am ready"}}})
+			for path, text := range test.files {
+				c.writeText(t, filepath.Join(filepath.Dir(c.home), path), text)
+			}
 			c.writeText(t, filepath.Join(c.project, ".claude", "skills", "neat", "SKILL.md"), "---\nname: neat\ndescription: makes things neat\n---\nBe neat.\n!`touch unasked`\n")
 			state := c.setUp(t, "claude-code")
 			attend(t, state)
-			end := c.background(t, "-p", prompt, "--permission-mode", "acceptEdits")
+			args := []string{"-p", prompt, "--permission-mode", "acceptEdits"}
+			if test.of == "added folder" {
+				args = append(args, "--add-dir", "../other")
+			}
+			end := c.background(t, args...)
 			decide(t, state, "deny", awaitCall(t, state, "helper"), "--message", "nobody has looked at it")
 			end()
 			if results := c.model.Results(prompt); isThere(c.project, "unasked") || len(results) != 1 || !strings.Contains(results[0].Text, "denied in Parley: nobody has looked at it") {

@@ -52,6 +52,47 @@ func TestPlanThatChangesIsNotApproved(t *testing.T) {
 	}
 }
 
+// TestPlansInTheProjectAreAskedAbout has settings keep plans in the project. Claude Code writes the plan of its session without its own
+// prompt, in the mode default too.
+func TestPlansInTheProjectAreAskedAbout(t *testing.T) {
+	t.Parallel()
+	const prompt = "Plan it"
+	for _, agent := range byDay(1, newestClaude, olderClaude) {
+		t.Run(agent, func(t *testing.T) {
+			t.Parallel()
+			plan, turns := "", 0
+			c := newClaudeOf(t, agent, modeltest.Script{Prompt: prompt, React: func(s modeltest.Seen) modeltest.Turn {
+				if plan == "" {
+					plan = planIn(s.News)
+				}
+				write := func(text string) modeltest.Turn {
+					return modeltest.Turn{Calls: []modeltest.Call{{Tool: "Write", Input: map[string]any{"file_path": plan, "content": text}}}}
+				}
+				switch turns++; turns {
+				case 1:
+					return write("# The plan")
+				case 2:
+					return modeltest.Turn{Calls: []modeltest.Call{{Tool: "ExitPlanMode", Input: map[string]any{}}}}
+				case 3:
+					return write("# Not asked about")
+				}
+				return modeltest.Turn{Text: "I am ready"}
+			}})
+			c.writeText(t, filepath.Join(c.project, ".claude", "settings.json"), `{"plansDirectory":"./plans"}`)
+			state := c.setUp(t, "claude-code")
+			attend(t, state)
+			terminal := inTerminal(t, c.command(t.Context(), prompt, "--permission-mode", "plan"))
+			decide(t, state, "allow", awaitCall(t, state, `"content":"# The plan"`))
+			decide(t, state, "allow", awaitCall(t, state, `"plan":"# The plan"`))
+			decide(t, state, "deny", awaitCall(t, state, "# Not asked about"), "--message", "nobody has looked at it")
+			terminal.expect(t, "I am ready")
+			if results := c.model.Results(prompt); len(results) != 3 || !strings.Contains(results[2].Text, "denied in Parley: nobody has looked at it") {
+				t.Errorf("the model has read %q", results)
+			}
+		})
+	}
+}
+
 // planIn returns the path of the plan that Claude Code has named to the model.
 func planIn(texts []string) string {
 	for _, text := range texts {

@@ -40,8 +40,8 @@ const (
 // ClaudeTools returns the tools of Claude Code, by name.
 func ClaudeTools() []ClaudeTool {
 	const starts = "starts a subagent, whose calls are asked about one by one. It is asked about where the folder, or one above it, " +
-		"has `.claude/agents`, whose files run commands, where a definition of yours or of a plugin loads `skills`, which a folder may bring too, " +
-		"and where the subagent works elsewhere (`isolation`)"
+		"has `.claude/agents`, whose files run commands, or Git's main worktree of one, or one of `--add-dir` (seen on Linux), where a definition of yours loads `skills`, which a " +
+		"folder may bring too, where it is of a plugin, and where the subagent works elsewhere (`isolation`)"
 	return []ClaudeTool{
 		{Name: "Agent", Why: starts, free: startsHere},
 		{Name: "Bash", Asked: true, Shown: true, Why: "runs a command"},
@@ -132,7 +132,7 @@ func textMember(input json.RawMessage, name string) (text string, ok bool) {
 
 // startsHere reports whether a call starts a subagent of Claude Code's own or of the person's, as its session works. The
 // definition of a subagent may have hooks, MCP servers and skills, which run commands. It may replace one of Claude
-// Code's own. A repository can bring one.
+// Code's own. A repository can bring one, also in a plugin, which it enables in its settings or has among its skills.
 func startsHere(call toolCall, folder string, env func(string) (string, bool)) bool {
 	var input map[string]json.RawMessage
 	if json.Unmarshal(call.input, &input) != nil {
@@ -144,21 +144,75 @@ func startsHere(call toolCall, folder string, env func(string) (string, bool)) b
 	if len(input) > 0 {
 		return false
 	}
+	kind, _ := textMember(call.input, "subagent_type")
+	if strings.Contains(kind, ":") { // a plugin's
+		return false
+	}
 	own := filepath.Join(ClaudeConfig(env), "agents")
+	for _, added := range addedFolders(env) {
+		if _, err := os.Lstat(filepath.Join(added, ".claude", "agents")); !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
 	for _, start := range []string{folder, call.folder} {
 		for at := filepath.Clean(start); filepath.IsAbs(at); at = filepath.Dir(at) {
-			agents := filepath.Join(at, ".claude", "agents")
-			if _, err := os.Lstat(agents); agents != own && !errors.Is(err, fs.ErrNotExist) {
-				return false
+			for _, place := range append(mainWorktree(at), at) {
+				agents := filepath.Join(place, ".claude", "agents")
+				if _, err := os.Lstat(agents); agents != own && !errors.Is(err, fs.ErrNotExist) {
+					return false
+				}
 			}
 			if at == filepath.Dir(at) {
 				break
 			}
 		}
 	}
-	kind, _ := textMember(call.input, "subagent_type")
-	kind = cmp.Or(kind, generalPurpose)
-	return !preloads(own, kind) && (!strings.Contains(kind, ":") || !preloads(filepath.Join(ClaudeConfig(env), "plugins"), kind))
+	return !preloads(own, cmp.Or(kind, generalPurpose))
+}
+
+// addedFolders returns the folders that the command line of Claude Code adds, as far as it can be read. Subagents are defined there too.
+func addedFolders(env func(string) (string, bool)) (added []string) {
+	const flag = "--add-dir" // takes words up to the next flag
+	words, folder := claudeCommand(env)
+	isIn := false
+	for _, word := range words {
+		switch one, is := strings.CutPrefix(word, flag+"="); {
+		case is:
+			added, isIn = append(added, within(folder, one)), true
+		case word == flag:
+			isIn = true
+		case strings.HasPrefix(word, "-"):
+			isIn = false
+		case isIn && word != "":
+			added = append(added, within(folder, word))
+		}
+	}
+	return added
+}
+
+// mainWorktree returns where the main worktree of a repository may be, if a folder is one that "git worktree add" has made: Claude Code
+// takes the definitions of that for it.
+func mainWorktree(folder string) []string {
+	text, err := regular.ReadLinked(filepath.Join(folder, ".git"))
+	if err != nil {
+		return nil // a repository of its own, or none
+	}
+	of, _ := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir:")
+	of = within(folder, strings.TrimSpace(of))
+	common, err := regular.ReadLinked(filepath.Join(of, "commondir"))
+	if err != nil {
+		return nil // that of a submodule has none
+	}
+	of = within(of, strings.TrimSpace(string(common)))
+	return []string{of, filepath.Dir(of)}
+}
+
+// within returns a path, which counts from a folder unless it is absolute.
+func within(folder, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(folder, path)
 }
 
 // maxDefinitions bounds the files and folders that are looked through for definitions of subagents.

@@ -3,7 +3,9 @@ package hook
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 )
 
@@ -24,8 +26,7 @@ func TestSubagentsThatLoadSkillsAreAskedAbout(t *testing.T) {
 		"in place of that":        {map[string]string{"agents/a.md": "---\nname: general-purpose\n\"skills\": [neat]\n---\n"}, "general-purpose", false},
 		"plain":                   {map[string]string{"agents/a.md": plain}, "helper", true},
 		"in a folder":             {map[string]string{"agents/b/c/a.md": loads}, "helper", false},
-		"a plugin's":              {map[string]string{"plugins/cache/x/agents/a.md": loads}, "x:helper", false},
-		"a plain plugin's":        {map[string]string{"plugins/cache/x/agents/a.md": plain}, "x:helper", true},
+		"a plugin's":              {nil, "x:helper", false}, // which may be in the repository
 		"another than a plugin's": {map[string]string{"plugins/cache/x/agents/a.md": loads}, "helper", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -52,5 +53,68 @@ func TestSubagentsThatLoadSkillsAreAskedAbout(t *testing.T) {
 				t.Errorf("needs no question: %t", got)
 			}
 		})
+	}
+}
+
+// TestWorktreesTakeDefinitionsOfTheMainOne has the main worktree of a repository define subagents, which Claude Code takes in the others.
+func TestWorktreesTakeDefinitionsOfTheMainOne(t *testing.T) {
+	root := t.TempDir()
+	main := filepath.Join(root, "main")
+	git := func(args ...string) {
+		t.Helper()
+		c := exec.Command("git", append([]string{"-C", main, "-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	if err := os.Mkdir(main, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	git("init", "-q")
+	git("commit", "-q", "--allow-empty", "-m", "begin")
+	linked := filepath.Join(root, "linked")
+	git("worktree", "add", "-q", linked)
+	env := func(name string) (string, bool) { return filepath.Join(root, "home"), name == "HOME" }
+	call := toolCall{tool: "Agent", input: json.RawMessage(`{"description":"do it","prompt":"do it","subagent_type":"helper"}`), folder: linked}
+	if !needsNoQuestion(call, linked, env) {
+		t.Error("it is asked about where nothing defines a subagent")
+	}
+	if err := os.MkdirAll(filepath.Join(main, ".claude", "agents"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{linked, filepath.Join(linked, "below"), main} {
+		if needsNoQuestion(call, folder, env) {
+			t.Errorf("it is not asked about in %s", folder)
+		}
+	}
+}
+
+// TestAddedFoldersDefineSubagents has the command line add folders. One defines subagents.
+func TestAddedFoldersDefineSubagents(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the command line is read in /proc")
+	}
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "other", ".claude", "agents"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	call := toolCall{tool: "Agent", input: json.RawMessage(`{"description":"do it","prompt":"do it","subagent_type":"helper"}`), folder: filepath.Join(root, "project")}
+	for _, test := range []struct {
+		words []string
+		free  bool
+	}{
+		{nil, true},
+		{[]string{"--add-dir", "third"}, true},
+		{[]string{"--add-dir", "other"}, false},
+		{[]string{"--add-dir=" + filepath.Join(root, "other")}, false},
+		{[]string{"--add-dir", "third", "other", "--model", "x"}, false},
+		{[]string{"--add-dir=third", "other"}, false},
+		{[]string{"--add-dir", "third", "--model", "other"}, true},
+	} {
+		env, end := coderWith(t, root, test.words...)
+		if got := needsNoQuestion(call, call.folder, env); got != test.free {
+			t.Errorf("%q needs no question: %t", test.words, got)
+		}
+		end()
 	}
 }

@@ -15,7 +15,7 @@ import (
 type claudeSettings struct {
 	allow   []string // rules that allow calls
 	sandbox bool     // commands may run in a sandbox, unasked
-	notes   bool     // notes between sessions are in a folder that it names, written unasked
+	notes   bool     // notes between sessions, or plans, are in a folder that it names, written unasked
 }
 
 // settingsFor returns all settings for a folder. Of those that cannot be read nothing is known but that they may switch on a sandbox.
@@ -92,7 +92,7 @@ func readClaudeSettings(text []byte) claudeSettings {
 	if json.Unmarshal(text, &file) != nil {
 		return claudeSettings{sandbox: true}
 	}
-	s := claudeSettings{sandbox: isSwitchedOn(file["sandbox"]), notes: len(file["autoMemoryDirectory"]) > 0 && string(file["autoMemoryDirectory"]) != "null"}
+	s := claudeSettings{sandbox: isSwitchedOn(file["sandbox"]), notes: isSet(file["autoMemoryDirectory"]) || isSet(file["plansDirectory"])}
 	var rules []any
 	if json.Unmarshal(file["permissions"], &permissions) != nil || json.Unmarshal(permissions["allow"], &rules) != nil {
 		return s
@@ -104,6 +104,8 @@ func readClaudeSettings(text []byte) claudeSettings {
 	}
 	return s
 }
+
+func isSet(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" }
 
 // isSwitchedOn reports whether an object may have a true member "enabled". Null is none.
 func isSwitchedOn(object json.RawMessage) bool {

@@ -26,7 +26,7 @@ func unaskedByClaudeCode(call toolCall, folder string, env func(string) (string,
 	case slices.ContainsFunc(settings, func(s claudeSettings) bool { return s.sandbox }):
 		return "the settings have Claude Code run commands in a sandbox without a question"
 	case writesFile(call.tool) && slices.ContainsFunc(settings, func(s claudeSettings) bool { return s.notes }):
-		return "the settings name a folder in which Claude Code writes its notes without a question"
+		return "the settings name a folder in which Claude Code writes its notes or plans without a question"
 	case writesFile(call.tool) && !isPlainFile(call, folder, env):
 		return "Claude Code writes some files outside of the folder, and some in .claude, without a question"
 	case hasOwnRules(call):

@@ -165,7 +165,8 @@ func TestFolderOfNotesIsSeen(t *testing.T) {
 		`{"autoMemoryDirectory":"/proc/self/cwd","sandbox":null}`:        true,
 		`{"autoMemoryDirectory":null,"autoMemoryDirectory":"~/shop"}`:    true,
 		`{"permissions":[],"autoMemoryDirectory":"~/shop"}`:              true,
-		`{"autoMemoryDirectory":null}`:                                   false,
+		`{"plansDirectory":"./docs"}`:                                    true,
+		`{"autoMemoryDirectory":null,"plansDirectory":null}`:             false,
 		`{"AutoMemoryDirectory":"~/shop","autoMemoryEnabled":true}`:      false,
 		`{"permissions":{"allow":["Write(docs/**)"]},"sandbox":{"a":1}}`: false,
 	} {

@@ -82,6 +82,9 @@ func (s settings) checkClaudeCode(ctx context.Context) (words string, good bool)
 	if rules := hook.AllowedTools(s.Folder, s.Env); len(rules) > 0 {
 		asks += ", but for what permissions.allow allows: " + strings.Join(rules, ", ")
 	}
+	if started := s.startedByProject(sources); len(started) > 0 {
+		asks += ". The project has programs run that nobody is asked about: " + strings.Join(started, ", ")
+	}
 	away, runs := s.whenAway(own)
 	if runs && !s.Running {
 		wrong = append(wrong, "no node runs, so a call runs unasked if Claude Code's mode and rules allow it (--when-away mode): parley start")

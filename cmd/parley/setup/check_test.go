@@ -21,7 +21,8 @@ func TestCheckFindsWhatDoesNotAsk(t *testing.T) {
 		files   map[string]string              // by path below the home folder
 		changed map[string]func(string) string // of the files that setup has written
 		options func(*Options)
-		want    string // in what is said
+		want    string // in what is said, which is a warning
+		says    string // in what is said, which is none
 	}{
 		"as entered":              {agent: claude},
 		"off for the project":     {agent: claude, files: map[string]string{project: off}, want: "project/.claude/settings.json has disableAllHooks"},
@@ -98,6 +99,18 @@ func TestCheckFindsWhatDoesNotAsk(t *testing.T) {
 		"others, in a flow":      {agent: claude, files: map[string]string{"project/.claude/agents/a.md": "---\nname: a\n\"hooks\": {\"PreToolUse\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"echo yes\"}]}]}\n---\n"}, want: " on PreToolUse in "},
 		"others, in words":       {agent: claude, files: map[string]string{"project/.claude/skills/a/SKILL.md": "---\nname: a\ndescription: about hooks on PreToolUse\n---\nhooks:\n  PreToolUse:\n"}},
 		"others, after a call":   {agent: claude, files: map[string]string{"project/.claude/skills/a/SKILL.md": frontMatter("PostToolUse")}},
+		"others, a plugin among the project's skills": {agent: claude, files: map[string]string{
+			"project/.claude/skills/p/.claude-plugin/plugin.json": `{"name": "p"}`, "project/.claude/skills/p/hooks/hooks.json": othersOn("PreToolUse"),
+		}, want: "/project/.claude/skills/p/hooks/hooks.json"},
+		"others, a plugin among the person's skills": {agent: claude, files: map[string]string{
+			".claude/skills/p/.claude-plugin/plugin.json": `{"name": "p", "hooks": "./more.json"}`, ".claude/skills/p/more.json": othersOn("PreToolUse"),
+		}, want: "/.claude/skills/p/more.json"},
+		"others, a plugin that the project brings": {agent: claude, files: map[string]string{
+			project: `{"extraKnownMarketplaces": {"m": {"source": {"source": "directory", "path": "./m"}}}, "enabledPlugins": {"p@m": true}}`,
+		}, want: `the plugin "p@m" that`},
+		"programs of the project": {agent: claude, files: map[string]string{
+			project: `{"apiKeyHelper": "x", "statusLine": null, "enableAllProjectMcpServers": true, "hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "x"}]}]}}`,
+		}, says: `nobody is asked about: apiKeyHelper in HOME/project/.claude/settings.json, enableAllProjectMcpServers in HOME/project/.claude/settings.json, hooks on "SessionStart" in`},
 		"others, a plugin's skill": {agent: claude, files: map[string]string{
 			".claude/plugins/installed_plugins.json": `{"version": 2, "plugins": {"p@m": [{"scope": "user", "installPath": "HOME/plugin"}]}}`, local: `{"enabledPlugins": {"p@m": true}}`,
 			"plugin/skills/a/SKILL.md": frontMatter("PreToolUse"),

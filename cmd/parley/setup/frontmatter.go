@@ -19,19 +19,23 @@ const (
 	maxBelow = 20_000 // folders of the project, the nearest first
 )
 
-// skillHooks returns hooks of others that can allow a call in the files of skills, commands and subagents: those of the project and
-// of the folders above it and below, of the person, of an administrator and of plugins. They take effect while the skill or the
-// subagent is used. Those of a folder below are read once Claude Code works there.
-func (s settings) skillHooks(plugins []string) (found []string) {
+// claudePlaces returns the folders in which Claude Code may look for skills, commands and subagents: those of the project and of the
+// folders above it and below, of the person and of an administrator. It reads one of a folder below once it works there.
+func (s settings) claudePlaces() (folders []string) {
 	s.Project = false
-	folders := append(slices.Clone(plugins), filepath.Dir(s.claudeFiles().hooks), filepath.Join(s.Managed, ".claude"))
+	folders = append(folders, filepath.Dir(s.claudeFiles().hooks), filepath.Join(s.Managed, ".claude"))
 	for at := s.Folder; ; at = filepath.Dir(at) {
 		folders = append(folders, filepath.Join(at, ".claude"))
 		if at == filepath.Dir(at) {
 			break
 		}
 	}
-	folders = append(folders, claudeFolders(s.Folder)...)
+	return append(folders, claudeFolders(s.Folder)...)
+}
+
+// skillHooks returns hooks of others that can allow a call in the files of skills, commands and subagents. They take effect while the
+// skill or the subagent is used.
+func skillHooks(folders []string) (found []string) {
 	var files []string
 	for i, folder := range folders {
 		if slices.Contains(folders[:i], folder) {

@@ -3,6 +3,8 @@ package setup
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,21 +25,29 @@ const (
 func (s settings) othersHooks(sources []source) (found []string) {
 	onlyManaged := slices.ContainsFunc(sources, func(from source) bool { return from.managed && string(from.doc.get("allowManagedHooksOnly")) == "true" })
 	enabled := map[string]bool{} // by the strongest file that has the plugin
+	enabledBy := map[string]string{}
 	for _, from := range sources {
 		if onlyManaged && !from.managed {
 			continue // hooks of others do not run
 		}
 		for _, name := range from.doc.names("enabledPlugins") {
 			if _, set := enabled[name]; !set {
-				enabled[name] = string(from.doc.get("enabledPlugins", name)) == "true"
+				enabled[name], enabledBy[name] = string(from.doc.get("enabledPlugins", name)) == "true", from.path
 			}
 		}
 		found = append(found, from.doc.others(s.agent.Name, from.path, allowing...)...)
 	}
-	plugins := s.plugins(enabled)
+	plugins, missing := s.plugins(enabled)
+	for _, name := range missing {
+		found = append(found, fmt.Sprintf("those of the plugin %s that %s enables, which is not installed, so that it cannot be looked at", parley.Quoted(name, maxCommand), enabledBy[name]))
+	}
+	places := s.claudePlaces()
+	if !onlyManaged {
+		plugins = append(plugins, amongSkills(places)...)
+	}
 	found = append(found, s.pluginHooks(plugins)...)
 	if !onlyManaged {
-		found = append(found, s.skillHooks(plugins)...)
+		found = append(found, skillHooks(slices.Concat(plugins, places))...)
 	}
 	if more := len(found) - maxOthers; more > 0 {
 		found = append(found[:maxOthers], fmt.Sprintf("%d more", more))
@@ -74,8 +84,27 @@ func handlerWords(raw json.RawMessage) string {
 	return "a hook of the type " + parley.Quoted(h.Type, maxCommand)
 }
 
-// plugins returns the folders of the plugins that are enabled, where Claude Code has installed them.
-func (s settings) plugins(enabled map[string]bool) (folders []string) {
+// amongSkills returns the folders of plugins that lie among skills, from which Claude Code takes them without anybody enabling them.
+func amongSkills(places []string) (folders []string) {
+	for _, place := range places {
+		skills := filepath.Join(place, "skills")
+		entries, _ := os.ReadDir(skills) // without any there is nothing to find
+		for _, e := range entries {
+			folder := filepath.Join(skills, e.Name())
+			if _, err := os.Stat(filepath.Join(folder, manifestFolder)); err == nil {
+				folders = append(folders, folder)
+			}
+		}
+	}
+	return folders
+}
+
+// manifestFolder is the folder of a plugin that has its manifest.
+const manifestFolder = ".claude-plugin"
+
+// plugins returns the folders of the plugins that are enabled, where Claude Code has installed them, and the names of those that it has
+// not: it takes one of a marketplace that is a folder from there, as a repository's settings can have it.
+func (s settings) plugins(enabled map[string]bool) (folders, missing []string) {
 	s.Project = false
 	var list struct {
 		Plugins map[string][]struct {
@@ -84,18 +113,25 @@ func (s settings) plugins(enabled map[string]bool) (folders []string) {
 		} `json:"plugins"`
 	}
 	text, err := regular.ReadLinked(filepath.Join(filepath.Dir(s.claudeFiles().hooks), "plugins", "installed_plugins.json"))
-	if err != nil || json.Unmarshal(text, &list) != nil {
-		return nil // none is installed
+	if err == nil {
+		_ = json.Unmarshal(text, &list) // what is no such list has none installed
 	}
-	for name, installed := range list.Plugins {
-		for _, p := range installed {
-			if enabled[name] && p.Path != "" && (p.Project == "" || sameFolder(p.Project, s.Folder)) {
+	for _, name := range slices.Sorted(maps.Keys(enabled)) {
+		if !enabled[name] || strings.HasSuffix(name, "@skills-dir") { // which are among the skills
+			continue
+		}
+		found := len(folders)
+		for _, p := range list.Plugins[name] {
+			if p.Path != "" && (p.Project == "" || sameFolder(p.Project, s.Folder)) {
 				folders = append(folders, p.Path)
 			}
 		}
+		if len(folders) == found {
+			missing = append(missing, name)
+		}
 	}
 	slices.Sort(folders)
-	return slices.Compact(folders)
+	return slices.Compact(folders), missing
 }
 
 // pluginHooks returns such hooks of plugins, as far as they can be read. A plugin has hooks in hooks/hooks.json, and in what its
@@ -103,7 +139,7 @@ func (s settings) plugins(enabled map[string]bool) (folders []string) {
 func (s settings) pluginHooks(plugins []string) (found []string) {
 	var files []string
 	for _, folder := range plugins {
-		manifest := filepath.Join(folder, ".claude-plugin", "plugin.json")
+		manifest := filepath.Join(folder, manifestFolder, "plugin.json")
 		files = append(files, manifest, filepath.Join(folder, "hooks", "hooks.json"))
 		if d, ok := readPlugin(manifest); ok {
 			for _, more := range hookFiles(d.get("hooks")) {
@@ -116,6 +152,36 @@ func (s settings) pluginHooks(plugins []string) (found []string) {
 		if d, ok := readPlugin(path); ok {
 			found = append(found, d.others(s.agent.Name, path, allowing...)...)
 		}
+	}
+	return found
+}
+
+// helpers are the members of settings that name a program which Claude Code runs without a question, or have it start the MCP servers of the
+// project's .mcp.json.
+var helpers = []string{
+	"apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "enableAllProjectMcpServers", "enabledMcpjsonServers", "fileSuggestion", "gcpAuthRefresh",
+	"otelHeadersHelper", "proxyAuthHelper", "statusLine", "subagentStatusLine",
+}
+
+// startedByProject returns what comes with the project and runs programs without a question, as words.
+func (s settings) startedByProject(sources []source) (found []string) {
+	for _, from := range sources {
+		if from.flag != " --project" {
+			continue
+		}
+		for _, name := range helpers {
+			if raw := string(from.doc.get(name)); raw != "" && raw != "null" && raw != "false" {
+				found = append(found, name+" in "+from.path)
+			}
+		}
+		for _, event := range from.doc.names("hooks") {
+			if !slices.Contains(allowing, event) && len(from.doc.others(s.agent.Name, from.path, event)) > 0 {
+				found = append(found, "hooks on "+parley.Quoted(event, maxCommand)+" in "+from.path)
+			}
+		}
+	}
+	for _, folder := range amongSkills([]string{filepath.Join(s.Folder, ".claude")}) {
+		found = append(found, "the plugin in "+folder)
 	}
 	return found
 }
