@@ -53,6 +53,7 @@ type Request struct {
 	Key       string            `json:"key,omitempty"`
 	Deadline  capabilities.Time `json:"deadline,omitzero"`
 	NoForward bool              `json:"noForward,omitempty"`
+	Passkey   bool              `json:"passkey,omitempty"` // giving it has to be signed with a passkey; rejecting it needs none
 }
 
 // Approval asks whether a tool may be called with an input, any JSON value, which is shown unchanged.

@@ -26,7 +26,7 @@ func (rs Requests) Send(ctx context.Context, r parley.Request) (view.Asked, erro
 // requestFor returns a request for a capability as the form that it is.
 func requestFor(r parley.Request) mailbox.RequestForm {
 	return mailbox.RequestForm{Kind: events.Request, Form: parley.Form{
-		To: r.To, Description: r.Text, Deadline: r.Deadline, NoForward: r.NoForward, Key: r.Key, Name: r.Name,
+		To: r.To, Description: r.Text, Deadline: r.Deadline, NoForward: r.NoForward, Key: r.Key, Name: r.Name, Passkey: r.Passkey,
 	}}
 }
 

@@ -13,6 +13,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
+	"parley/mailbox"
 	"parley/mailbox/proof"
 )
 
@@ -272,6 +273,53 @@ func TestUsesOfAnAnswerGoOnWithIt(t *testing.T) {
 	}
 	if _, err := write(fae, "f3", "k3", eventually.Patience); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("a third use of two is refused with %v", err)
+	}
+}
+
+// TestAQueuedUseIsDoneOnceAfterManyOthers comes again with a queued use as a node does that ended before it had recorded how the use ended:
+// after so many others that the resource keeps it no more. It is not done again, and who comes for it is told how it ended.
+func TestAQueuedUseIsDoneOnceAfterManyOthers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	n := openNode(t, t.TempDir())
+	fae := guest(t, n, "fae")
+	if _, err := ResourcesOf(n.Host()).Make(t.Context(), NewResource{Name: "notes", Made: events.ResourceMade{Kind: capabilities.KindFolder, Folder: dir}}, false); err != nil {
+		t.Fatal(err)
+	}
+	asked := requestNamed(t, fae, "HOST", "notes")
+	write := Used{Name: "notes", Verb: "write", Input: map[string]capabilities.Value{"path": capabilities.String("f"), "content": capabilities.String("x")}}
+	queued, err := ResourcesOf(fae).Use(t.Context(), write)
+	if err != nil || queued.State != view.UseQueued {
+		t.Fatalf("a use is %+v (%v)", queued, err)
+	}
+	resolve(t, n.Host(), asked.Form, "notes", capabilities.Facet{})
+	write.Use, write.Wait = queued.Use, eventually.Patience
+	if u, err := ResourcesOf(fae).Use(t.Context(), write); err != nil || u.State != view.UseDone {
+		t.Fatalf("the use has ended as %+v (%v)", u, err)
+	}
+	if err := os.Remove(filepath.Join(dir, "f")); err != nil {
+		t.Fatal(err)
+	}
+	for range 600 {
+		if _, err := ResourcesOf(n.Host()).Use(t.Context(), Used{Name: "notes", Verb: "list", Wait: eventually.Patience}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var u mailbox.QueuedUse
+	ref, err := query(t.Context(), fae, func(s *mailbox.State, now capabilities.Time) (capabilities.Ref, error) {
+		u = *s.Mail.FindQueuedUse(queued.Use, "")
+		return s.Namespace().UseOf(u, now)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, again := range []bool{false, true} {
+		if got, err := ResourcesOf(fae).attempt(t.Context(), ref, u, again, eventually.Patience); err != nil || got.State != view.UseDone {
+			t.Errorf("it is %+v (%v)", got, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "f")); err == nil {
+		t.Error("it was done twice")
 	}
 }
 

@@ -633,13 +633,19 @@ type usedNow struct {
 
 func (m beginUse) handle(b *mailboxActor) (usedNow, error) {
 	rs := b.node.resources
-	if m.again && b.state.Resource.FindUse(m.command.Use, m.command.By, m.command.Key) == nil {
+	c := m.command
+	how, _ := b.state.Resource.Forgot(c.Use, c.By, c.Key)
+	if m.again && how == "" && b.state.Resource.FindUse(c.Use, c.By, c.Key) == nil {
 		return usedNow{}, parley.Refuse(parley.UnknownName, "there is no use %s: it has not begun, or is forgotten", m.command.Use)
 	}
 	if _, err := b.decide(m.command); err != nil {
 		return usedNow{}, err
 	}
-	u := b.state.Resource.FindUse(m.command.Use, m.command.By, m.command.Key)
+	u := b.state.Resource.FindUse(c.Use, c.By, c.Key)
+	if u == nil { // it ended too long ago
+		begun := &events.UseBegun{Use: c.Use, By: c.By, Words: c.Words, Key: c.Key}
+		return usedNow{ResourceUse: mailbox.ResourceUse{Begun: begun, Ended: &events.UseEnded{Use: c.Use, How: how, Code: string(parley.Internal), Text: "the use has ended before: what came of it is not kept any more"}}}, nil
+	}
 	if u.Ended != nil {
 		return usedNow{ResourceUse: *u}, nil
 	}

@@ -18,6 +18,7 @@ import (
 	"parley/gateway/bridge/bridgetest"
 	"parley/gateway/bridge/slack"
 	"parley/internal/eventually"
+	"parley/mailbox"
 )
 
 // slackNode is a node with a bridge to Slack.
@@ -193,6 +194,77 @@ func TestSlackDialogAnswersForm(t *testing.T) {
 	}
 	if answered, text := s.Press(told.Buttons["Answer…"]); answered || !strings.Contains(text, "it was answered by") {
 		t.Errorf("a late press: %q", text)
+	}
+}
+
+// TestSlackSignsNothing tells a channel of a call and of forms that need a passkey. There are no buttons to allow or to answer, the text says
+// where they are decided, and a press that Slack has not offered does nothing. The call can be denied.
+func TestSlackSignsNothing(t *testing.T) {
+	n, s := openSlack(t)
+	forged := func(button, outcome string) string {
+		t.Helper()
+		var pressed map[string]any
+		if err := json.Unmarshal([]byte(button), &pressed); err != nil {
+			t.Fatal(err)
+		}
+		pressed["action_id"] = "parley-" + outcome
+		b, err := json.Marshal(pressed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	open := func(form string) {
+		t.Helper()
+		if m, err := n.node.Host().Message(t.Context(), n.ref(form)); err != nil || m.Outcome != nil || !m.Passkey {
+			t.Errorf("%v, outcome %+v", err, m.Outcome)
+		}
+	}
+	told := func(form string, buttons ...string) map[string]string {
+		t.Helper()
+		told := awaitSlack(t, s, form, 1)
+		if labels := slices.Sorted(maps.Keys(told.Buttons)); !slices.Equal(labels, buttons) || !strings.Contains(told.Text, "It needs a passkey: decide on the page.") {
+			t.Errorf("buttons %v, told %s", labels, told.Text)
+		}
+		return told.Buttons
+	}
+	call, err := n.agent().Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "Bash", Input: `{"command":"ls"}`, Passkey: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := call.Form.String()
+	deny := told(form, "Deny")["Deny"]
+	for _, outcome := range []string{"once", "always", "answer"} {
+		if answered, text := s.Press(forged(deny, outcome)); answered || text == "" {
+			t.Errorf("a press of %s: %t %q", outcome, answered, text)
+		}
+		open(form)
+	}
+	if answered, text := s.Press(deny); !answered {
+		t.Errorf("a press of Deny: %q", text)
+	}
+
+	asked, err := n.agent().Ask(t.Context(), parley.Form{To: "@host", Description: "Where?", Fields: []events.Field{{Name: "note"}}, Passkey: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	requested, err := n.agent().Requests().Send(t.Context(), parley.Request{To: "@host", Text: "whom?", Passkey: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pass struct{ Value string }
+	if err := json.Unmarshal([]byte(deny), &pass); err != nil {
+		t.Fatal(err)
+	}
+	for _, form := range []string{asked.Form.String(), requested.Form.String()} {
+		told(form)
+		got := string(s.Send(map[string]any{"type": "view_submission", "user": map[string]string{"id": "U1"}, "view": map[string]any{
+			"private_metadata": strings.Replace(pass.Value, call.Form.String(), form, 1), "state": map[string]any{"values": map[string]any{"f0": map[string]any{"v": map[string]any{"type": "plain_text_input", "value": "hello"}}}},
+		}}))
+		if !strings.Contains(got, `"response_action":"update"`) || !strings.Contains(got, "Not answered") {
+			t.Errorf("a dialog that was not opened is acknowledged with %s", got)
+		}
+		open(form)
 	}
 }
 

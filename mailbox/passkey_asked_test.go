@@ -149,6 +149,79 @@ func TestCallThatAsksForAPasskey(t *testing.T) {
 	v.CheckReplay()
 }
 
+// TestRequestThatAsksForAPasskey requests a capability for which its asker wants a passkey, of an agent of its node and of another one. What is
+// given is signed, with how far it is narrowed, and nothing is given without.
+func TestRequestThatAsksForAPasskey(t *testing.T) {
+	v := mailboxtest.New(t)
+	for _, name := range []string{"host@A", "fae@A", "bob@A", "host@B", "eve@B"} {
+		v.Add(name)
+	}
+	v.NameAgents()
+	v.Introduce("host@A", "host@B")
+	phone, far := passkeytest.NewDevice(t, "http://localhost:7420"), passkeytest.NewDevice(t, "http://localhost:7420")
+	v.Must("host@A", mailbox.AddPasskey{PasskeyAdded: phone.Added(t, "phone")})
+	v.Must("host@B", mailbox.AddPasskey{PasskeyAdded: far.Added(t, "phone")})
+	for _, one := range []struct {
+		asker, answerer, to, give string
+		device                    *passkeytest.Device
+	}{{"fae@A", "host@A", "HOST", "bob", phone}, {"host@A", "host@B", "B", "eve", far}} {
+		ask := mailbox.RequestForm{Kind: events.Request, Form: parley.Form{To: one.to, Description: "somebody for the tests", Key: "k", Name: "helper", Passkey: true}}
+		form := v.Must(one.asker, ask)[0].(*events.FormRequested)
+		v.Deliver(true)
+		bare := ask
+		bare.Passkey = false
+		if _, _, err := bare.FindExisting(v.States[one.asker]); parley.CodeOf(err) != parley.InvalidArgument {
+			t.Errorf("%s: the same key without the passkey: %v", one.asker, err)
+		}
+		home, err := v.States[one.asker].Mail.FindFormID(form.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		given := replyWith(form.ID, "value", one.give)
+		given.Narrow = map[string]capabilities.Facet{"value": {Uses: 2}}
+		_, _, err = v.States[one.answerer].DraftAnswer(given, v.Now, v.IDsOf(one.answerer))
+		wantsPasskey(t, "given without it", err)
+		signed := signedBy(t, v, one.answerer, one.device, given)
+		more := signed
+		more.Narrow = nil
+		if _, _, err := v.States[one.answerer].DraftAnswer(more, v.Now, v.IDsOf(one.answerer)); parley.CodeOf(err) != parley.PasskeyRefused {
+			t.Errorf("%s: more is given than was signed: %v", one.asker, err)
+		}
+		c, _, err := v.States[one.answerer].DraftAnswer(signed, v.Now, v.IDsOf(one.answerer))
+		if err != nil {
+			t.Fatal(err)
+		}
+		unsigned := c
+		unsigned.Signed = nil
+		if one.answerer == "host@B" {
+			_, err = v.Decide(one.asker, mailbox.RemoteAnswer{SettleForm: unsigned})
+		} else {
+			_, err = v.Decide(one.asker, unsigned)
+		}
+		wantsPasskey(t, "the home without it", err)
+		v.Must(one.answerer, c.Use)
+		v.Must(one.answerer, mailbox.QueueAnswer{Answer: c})
+		v.Deliver(one.answerer == "host@B") // twice between nodes alone
+		if home.Form.IsOpen() || mailbox.Signed(home.Form) == nil || home.Form.Answered == nil {
+			t.Errorf("%s: at home open %t, signed %+v", one.asker, home.Form.IsOpen(), mailbox.Signed(home.Form))
+		}
+		if v, err := v.States[one.asker].Namespace().Lookup("helper"); err != nil || !v.IsRef() {
+			t.Errorf("%s: nothing is bound: %v", one.asker, err)
+		}
+	}
+
+	// Rejecting one needs none.
+	form := v.Must("fae@A", mailbox.RequestForm{Kind: events.Request, Form: parley.Form{To: "HOST", Description: "more", Passkey: true}})[0].(*events.FormRequested)
+	v.Deliver(true)
+	c, _, err := v.States["host@A"].DraftDecline(capabilities.FormID(form.ID), 0, "no", v.IDsOf("host@A"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Must("fae@A", c)
+	v.CheckReplay()
+}
+
 // TestFormThatAsksForAPasskeyFarAway asks an agent of another node, who hands the form on within that node. The demand goes with it, and the
 // home takes no answer of that node without a signature of this very answer.
 func TestFormThatAsksForAPasskeyFarAway(t *testing.T) {

@@ -2,6 +2,7 @@ package mailbox
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -29,6 +30,8 @@ type Resource struct {
 	uses []ResourceUse        // in the order in which they began: those that have not ended, and the last ones that have
 	used map[capabilities.ID]*grantUse
 
+	forgotten map[capabilities.ID][]forgottenUse // by their holders, the oldest first: what is known of uses with a key that are not kept any more
+
 	day   int64                      // of the counts
 	today map[capabilities.ID]uint32 // uses of each holder on that day
 }
@@ -50,6 +53,15 @@ func (u *ResourceUse) IsAsked() bool {
 	return u.Ended == nil && !u.Begun.Ask.IsZero() && u.Allowed == nil
 }
 
+// forgottenUse is what is left of a use that has ended: enough to begin it no second time, and to say how it ended. Whoever was away
+// meanwhile, as a sender whose node was down, comes again with its ID or key.
+type forgottenUse struct {
+	Use    capabilities.ID
+	Key    events.Hash // of the key
+	Digest []byte
+	How    events.UseEnd
+}
+
 // grantUse counts the uses by a grant and by all that is derived from it. The zero ID has those by all grants, and by the host.
 type grantUse struct {
 	Used   uint32
@@ -65,6 +77,8 @@ const (
 	maxOpenUses      = 256    // of a resource: of all its holders, and of the host that has made it
 	maxHolderUses    = 32     // of one holder
 	maxEndedUses     = 512    // that are kept
+	maxForgottenUses = 256    // of one holder of which anything is left, as many as it may have queued
+	maxAllForgotten  = 4096   // of all holders
 	maxDailyUses     = 20_000 // of one holder of a resource, since midnight UTC
 	maxUseWords      = 4 << 10
 	MaxUseResult     = 32 << 10 // bytes of the result of a use with a key that is kept
@@ -84,6 +98,20 @@ func (r *Resource) FindUse(use, by capabilities.ID, key string) *ResourceUse {
 	}
 	return nil
 }
+
+// Forgot returns how a use has ended that is not kept any more, as FindUse finds one, with the digest of what it was. It is "" for one
+// that never was, or was too long ago.
+func (r *Resource) Forgot(use, by capabilities.ID, key string) (how events.UseEnd, digest []byte) {
+	sum := hashOfKey(key)
+	for _, f := range slices.Backward(r.forgotten[by]) {
+		if f.Use == use || key != "" && f.Key == sum {
+			return f.How, f.Digest
+		}
+	}
+	return "", nil
+}
+
+func hashOfKey(key string) events.Hash { return sha256.Sum256([]byte(capabilities.Normal(key))) }
 
 // Uses returns the uses that have not ended and the last ones that have, in the order in which they began. The slice belongs to the
 // state.
@@ -495,6 +523,12 @@ func (c BeginUse) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 		}
 		return nil, nil
 	}
+	if how, digest := r.Forgot(c.Use, c.By, c.Key); how != "" {
+		if !bytes.Equal(digest, c.Digest) {
+			return nil, parley.Refuse(parley.InvalidArgument, "the key was used for another use").WithHint("give each use a key of its own")
+		}
+		return nil, nil
+	}
 	all, chain, ask, err := c.Limits(s)
 	if err != nil {
 		return nil, err
@@ -769,11 +803,35 @@ func useEnded(f fold, e *events.UseEnded) error {
 	}
 	for i := 0; ended > maxEndedUses; i++ {
 		if r.uses[i].Ended != nil {
+			r.forget(&r.uses[i])
 			r.uses = slices.Delete(slices.Clone(r.uses), i, i+1)
 			return nil
 		}
 	}
 	return nil
+}
+
+// forget keeps what is left of a use that has ended. Nobody comes again for one without a key.
+func (r *Resource) forget(u *ResourceUse) {
+	b := u.Begun
+	if b.Key == "" {
+		return
+	}
+	if r.forgotten == nil {
+		r.forgotten = map[capabilities.ID][]forgottenUse{}
+	}
+	all := append(r.forgotten[b.By], forgottenUse{Use: b.Use, Key: hashOfKey(b.Key), Digest: b.Digest, How: u.Ended.How})
+	r.forgotten[b.By] = all[max(0, len(all)-maxForgottenUses):]
+	n, most := 0, b.By
+	for by, of := range r.forgotten {
+		n += len(of)
+		if m := len(r.forgotten[most]); len(of) > m || len(of) == m && by.Compare(most) < 0 {
+			most = by
+		}
+	}
+	if n > maxAllForgotten { // who has the most loses one
+		r.forgotten[most] = r.forgotten[most][1:]
+	}
 }
 
 type resourceSnapshot struct {
@@ -782,6 +840,13 @@ type resourceSnapshot struct {
 	Used  []usedResource
 	Day   int64
 	Today []usedSnapshot
+
+	Forgotten []forgottenSnapshot
+}
+
+type forgottenSnapshot struct {
+	By   capabilities.ID
+	Uses []forgottenUse
 }
 
 type usedResource struct {
@@ -800,6 +865,9 @@ func (r *Resource) snapshot() *resourceSnapshot {
 	}
 	for _, id := range sortedIDs(r.today) {
 		img.Today = append(img.Today, usedSnapshot{Grant: id, Uses: r.today[id]})
+	}
+	for _, id := range sortedIDs(r.forgotten) {
+		img.Forgotten = append(img.Forgotten, forgottenSnapshot{By: id, Uses: r.forgotten[id]})
 	}
 	return img
 }
@@ -822,6 +890,12 @@ func (img *resourceSnapshot) restore(r *Resource) error {
 	}
 	for _, u := range img.Today {
 		r.today[u.Grant] = u.Uses
+	}
+	for _, f := range img.Forgotten {
+		if r.forgotten == nil {
+			r.forgotten = map[capabilities.ID][]forgottenUse{}
+		}
+		r.forgotten[f.By] = f.Uses
 	}
 	return nil
 }

@@ -346,6 +346,75 @@ func TestAKeyIsOneUse(t *testing.T) {
 	}
 }
 
+// TestAForgottenUseIsNotRepeated has a holder come again with a use, by its ID and by its key, after so many others that the use is not kept.
+// It is begun and charged no second time, also after a restart, whatever others use meanwhile.
+func TestAForgottenUseIsNotRepeated(t *testing.T) {
+	w := newResourceWorld(t, capabilities.Facet{})
+	grants := map[capabilities.ID]capabilities.ID{}
+	for _, agent := range w.agents {
+		g := capabilities.Grant{ID: w.id(), Target: w.s.ID, Kind: capabilities.KindFolder, By: w.host, To: agent}
+		if _, err := w.decide(mailbox.MintCapability{Grant: g}); err != nil {
+			t.Fatal(err)
+		}
+		grants[agent] = g.ID
+	}
+	use := func(by capabilities.ID, key string, how events.UseEnd) mailbox.BeginUse {
+		t.Helper()
+		w.now += 10_000
+		c := mailbox.BeginUse{Use: w.id(), By: by, Grant: grants[by], Words: "write a", Digest: []byte{1}, Key: key}
+		if evs, err := w.decide(c); err != nil || len(evs) != 1 {
+			t.Fatal(evs, err)
+		}
+		if _, err := w.decide(mailbox.EndUse{Use: c.Use, How: how}); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	bob := w.agents[0]
+	done, failed := use(bob, "caf\u00e9", events.UseDone), use(bob, "b", events.UseFailed)
+	for i := range 6000 {
+		use(w.agents[1+i%2], fmt.Sprint(i), events.UseDone)
+	}
+	if w.s.Resource.FindUse(done.Use, bob, "") != nil {
+		t.Fatal("the use is kept")
+	}
+	b, err := w.s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.s, err = mailbox.Restore(w.s.ID, b); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []mailbox.BeginUse{done, failed} {
+		byKey := c
+		byKey.Use, byKey.Key = w.id(), capabilities.Normal(c.Key)
+		byID := c
+		byID.Key = "another"
+		for _, again := range []mailbox.BeginUse{c, byKey, byID} {
+			if evs, err := w.decide(again); err != nil || len(evs) > 0 {
+				t.Errorf("it is begun once more: %v, %v", evs, err)
+			}
+		}
+		byKey.Digest = []byte{2}
+		if _, err := w.decide(byKey); parley.CodeOf(err) != parley.InvalidArgument {
+			t.Errorf("another use with its key: %v", err)
+		}
+		byKey.By, byKey.Grant, byKey.Use = w.agents[1], grants[w.agents[1]], w.id()
+		if evs, err := w.decide(byKey); err != nil || len(evs) != 1 {
+			t.Errorf("the same key of another holder: %v, %v", evs, err)
+		}
+		if _, err := w.decide(mailbox.EndUse{Use: byKey.Use, How: events.UseDone}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if used := w.s.Resource.Used(grants[bob]); used != 2 {
+		t.Errorf("it is charged %d times", used)
+	}
+	if how, _ := w.s.Resource.Forgot(failed.Use, bob, ""); how != events.UseFailed {
+		t.Errorf("it has ended %q", how)
+	}
+}
+
 // TestNoHolderTakesAllUses has a holder begin uses that do not end. Another holder, and the host, find a place all the same.
 func TestNoHolderTakesAllUses(t *testing.T) {
 	w := newResourceWorld(t, capabilities.Facet{})

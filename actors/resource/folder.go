@@ -146,7 +146,10 @@ func bareName(name string) string {
 // settings are the files and folders that make somebody's tools run programs, when they only enter the folder or open a file in it.
 var settings = []string{
 	".envrc", ".autoenv", ".autoenv.zsh", ".mcp.json", ".claude", ".claude.json", ".codex", ".opencode", "opencode.json", "opencode.jsonc", ".cursor", ".gemini", ".qwen",
-	".vscode", ".idea", ".zed", ".devcontainer", ".husky", ".gitmodules", ".gitattributes", ".nvim.lua", ".exrc", ".vimrc",
+	".continue", ".roo", ".kilocode", ".kiro", ".amazonq", ".junie", ".trae", ".windsurf", ".factory", ".crush.json", "crush.json", ".aider.conf.yml",
+	".vscode", ".idea", ".fleet", ".zed", ".helix", ".devcontainer", ".husky", ".gitmodules", ".gitattributes", ".nvim.lua", ".nvimrc", ".exrc", ".vimrc", ".dir-locals.el",
+	"mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml", ".mise",
+	".hg", ".jj", ".sl", // whose settings have hooks and aliases, which a prompt of a shell runs
 }
 
 // checkSettings refuses a path on which somebody's tools would run what is written there.

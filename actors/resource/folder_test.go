@@ -242,7 +242,8 @@ func TestHardLinksAreNotFollowed(t *testing.T) {
 func TestSettingsOfToolsAreNotWritten(t *testing.T) {
 	dir, r := folderOf(t)
 	kind := resource.Kinds()[capabilities.KindFolder]
-	for _, name := range []string{".envrc", ".mcp.json", ".claude/settings.json", ".CLAUDE /hooks/x", "docs/.Mcp.json", ".vscode/tasks.json", "docs/.husky/pre-commit", ".codex/config.toml", "opencode.json", ".enV\u200crc"} {
+	for _, name := range []string{".envrc", ".mcp.json", ".claude/settings.json", ".CLAUDE /hooks/x", "docs/.Mcp.json", ".vscode/tasks.json", "docs/.husky/pre-commit", ".codex/config.toml", "opencode.json", ".enV\u200crc",
+		".hg/hgrc", "sub/.HG/hgrc", ".jj/repo/config.toml", ".sl/config", ".roo/mcp.json", ".kiro/settings/mcp.json", ".amazonq/mcp.json", ".junie/mcp/mcp.json", ".continue/mcpServers/a.yaml", ".crush.json", "crush.json", ".aider.conf.yml", ".helix/languages.toml", ".nvimrc", ".dir-locals.el", "mise.toml", ".mise.local.toml"} {
 		if _, err := do(t, kind, r, "write", resource.Input{"path": text(name), "content": text("evil")}); parley.CodeOf(err) != parley.NotPermitted {
 			t.Errorf("%s is written: %v", name, err)
 		}

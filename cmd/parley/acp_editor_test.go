@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -147,11 +148,17 @@ func (e *testEditor) next(method string, texts ...string) askedEditor {
 // hears blocks until a text was said.
 func (e *testEditor) hears(text string) {
 	e.t.Helper()
+	e.hearsTimes(text, 1)
+}
+
+// hearsTimes blocks until a text was said so often.
+func (e *testEditor) hearsTimes(text string, times int) {
+	e.t.Helper()
 	for deadline := time.After(time.Minute); ; {
 		e.mu.Lock()
 		said, news := e.said.String(), e.news
 		e.mu.Unlock()
-		if strings.Contains(said, text) {
+		if strings.Count(said, text) >= times {
 			return
 		}
 		select {
@@ -315,6 +322,76 @@ func TestEditorAnswersForms(t *testing.T) {
 	e.hears("4 asks for a secret")
 	<-e.prompt("/decline 99 no")
 	e.hears("no message 99")
+}
+
+// TestEditorSignsNothing asks about a call, forms and a request that need a passkey. The editor is given nothing that could allow or answer
+// them, what it sends all the same is refused, and the text says where they are decided. They can be denied and declined.
+func TestEditorSignsNothing(t *testing.T) {
+	t.Parallel()
+	h := openModelServer(t)
+	fae := nodeClient(t, h.folder, "fae")
+	e := openEditor(t, h.folder, showsForms)
+	open := func(m client.Message, err error) {
+		t.Helper()
+		if err != nil || m.Outcome != nil || !m.Passkey {
+			t.Errorf("message %d: %v, outcome %+v", m.Number, err, m.Outcome)
+		}
+	}
+	host := nodeClient(t, h.folder, "")
+	shown := func(number uint64) (client.Message, error) {
+		for m, err := range host.List(t.Context(), client.View{Pending: true}) {
+			if err != nil || m.Number == number {
+				return m, err
+			}
+		}
+		return client.Message{}, nil
+	}
+
+	p, err := fae.Approve(t.Context(), client.Approval{Tool: "Bash", Input: json.RawMessage(`{"command":"git push"}`), Folder: "/w", Passkey: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, forged := range []string{"once", "always", "always x"} {
+		a := e.next("session/request_permission", "It needs a passkey: allow it on the page", `"kind":"reject_once"`)
+		if strings.Contains(a.params, "allow_once") || strings.Contains(a.params, "allow_always") {
+			t.Errorf("it may be allowed: %s", a.params)
+		}
+		a.reply <- chosen(forged)
+		e.hearsTimes("0 was not settled", i+1)
+		open(shown(0))
+		<-e.prompt("/inbox")
+	}
+	<-e.prompt("/answer 0 decision=once")
+	e.hears("allowing this call has to be signed with a passkey")
+	open(shown(0))
+	e.next("session/request_permission").reply <- chosen("deny")
+	if d, err := p.Await(t.Context()); err != nil || d.Allowed {
+		t.Errorf("denied is %+v %v", d, err)
+	}
+
+	for i, fields := range [][]client.Field{{{Name: "name"}}, {{Name: "name", Type: "buttons", Options: []client.Option{{Value: "a"}, {Value: "b"}}}}} {
+		if _, err := fae.Ask(t.Context(), client.Form{To: "@host", Description: "Settings", Fields: fields, Passkey: true}); err != nil {
+			t.Fatal(err)
+		}
+		number := strconv.Itoa(i + 1)
+		e.hears("or `/decline " + number + " REASON`")
+		<-e.prompt("/answer " + number + " name=a")
+		e.hears("an answer to this form has to be signed with a passkey")
+		open(shown(uint64(i + 1)))
+		<-e.prompt("/decline " + number + " no")
+		e.hears("Done: " + number)
+	}
+	if _, err := fae.Request(t.Context(), client.Request{To: "@host", Text: "whom?", Passkey: true}); err != nil {
+		t.Fatal(err)
+	}
+	e.hears("or `/decline 3 REASON`")
+	<-e.prompt("/resolve 3 fae")
+	open(shown(3))
+	select {
+	case a := <-e.asked:
+		t.Errorf("the editor was asked %s %s", a.method, a.params)
+	default:
+	}
 }
 
 // TestEditorPromptsAgent prompts an agent in an editor, decides on its call there, and cancels its run.

@@ -260,18 +260,24 @@ earlier question is refused. An approval is of one call, and cannot be amended.`
 }
 
 func requestCommand(env *environment) *cobra.Command {
-	var options askOptions
+	var (
+		options askOptions
+		passkey bool
+	)
 	c := &cobra.Command{
 		Use:   "request RECIPIENT TEXT",
 		Short: "Request a capability in words",
 		Long: `Asks for a capability in words and waits until the recipient resolves the request with one of its
-names, or rejects it. Prints what was given.`,
+names, or rejects it. Prints what was given.
+
+--passkey takes nothing that is not given on the page, signed with a passkey. Rejecting it needs none.`,
 		Example: `  parley request HOST 'may I talk to bob?' --as alice --name bob
   parley resolve 0 bob`,
 		Args:              exactly("RECIPIENT", "TEXT"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 	}
 	options.flags(c)
+	passkeyFlag(c, &passkey)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		asked, err := askWithin(c.Context(), env, options.timeout, api.RequestCapability, api.CapabilityRequest{Acting: env.acting(), Request: parley.Request{
 			To:        args[0],
@@ -280,6 +286,7 @@ names, or rejects it. Prints what was given.`,
 			Key:       options.key,
 			Deadline:  capabilities.At(options.deadline.at),
 			NoForward: options.noForward,
+			Passkey:   passkey,
 		}})
 		if err != nil {
 			return err

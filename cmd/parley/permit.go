@@ -533,6 +533,9 @@ func (w permission) refuse() error {
 	if w.Review != nil && w.Review.How == "" {
 		return parley.Refuse(parley.InvalidAnswer, "call %d is yours to review: a reviewer makes no rule", w.Number).WithHint("leave out --always")
 	}
+	if w.Passkey {
+		return parley.Refuse(parley.InvalidAnswer, "call %d needs a passkey each time: no rule is made of it", w.Number).WithHint("allow it once, on the page: parley open")
+	}
 	if w.Takes(mailbox.Once) {
 		return parley.Refuse(parley.InvalidAnswer, "call %d is decided by several, who make no rule", w.Number).WithHint("leave out --always")
 	}

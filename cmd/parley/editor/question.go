@@ -81,11 +81,11 @@ func (s *server) ask(ctx context.Context, session acp.SessionId, elicits bool, e
 	if e.Type == string(events.Approval) {
 		return s.askPermission(ctx, session, e)
 	}
-	if options, ok := choicesOf(e); ok {
+	if options, ok := choicesOf(e); ok && !e.Passkey {
 		return s.askChoice(ctx, session, e, options)
 	}
 	schema, why := mcp.Elicitation(e.Fields)
-	if e.Type == formType && elicits && schema != nil {
+	if e.Type == formType && elicits && schema != nil && !e.Passkey {
 		return s.elicit(ctx, session, e, schema, "")
 	}
 	if why == "" {
@@ -93,6 +93,8 @@ func (s *server) ask(ctx context.Context, session acp.SessionId, elicits bool, e
 	}
 	text := fmt.Sprintf("\n**%d. %s** asks:\n\n%s\n\n", e.Number, terminal.Visible(show.Sender(&e)), fenced(append(show.Lines(e), show.Passed(e, terminal.Screen{})...)))
 	switch {
+	case e.Passkey:
+		text += fmt.Sprintf("It needs a passkey: answer it on the page (`parley open`); or `/decline %d REASON`.\n", e.Number)
 	case e.Type == string(events.Request):
 		text += fmt.Sprintf("Answer with `/resolve %d NAME`, or `/decline %d REASON`.\n", e.Number, e.Number)
 	case hasSecret(e):
@@ -146,14 +148,15 @@ func (s *server) request(ctx context.Context, p permission) (string, error) {
 	return string(r.Outcome.Selected.OptionId), nil
 }
 
-// askPermission asks about the call of an approval. Each standing rule that it offers is an option.
+// askPermission asks about the call of an approval. Each standing rule that it offers is an option. One that needs a passkey can be denied
+// alone, since an editor cannot sign.
 func (s *server) askPermission(ctx context.Context, session acp.SessionId, e view.Message) error {
 	offers := mailbox.OffersOf(e.Permission)
 	var options []acp.PermissionOption
-	if e.Takes(mailbox.Once) {
+	if e.Takes(mailbox.Once) && !e.Passkey {
 		options = append(options, acp.PermissionOption{Kind: acp.PermissionOptionKindAllowOnce, Name: "Allow once", OptionId: mailbox.Once})
 	}
-	if !e.Takes(mailbox.Always) || show.IsHigh(e) {
+	if !e.Takes(mailbox.Always) || show.IsHigh(e) || e.Passkey {
 		offers = nil
 	}
 	for _, o := range offers {
@@ -168,6 +171,9 @@ func (s *server) askPermission(ctx context.Context, session acp.SessionId, e vie
 	chosen, err := s.request(ctx, permission{session, toolCall(e), options})
 	if err != nil || chosen == "" {
 		return err
+	}
+	if !slices.ContainsFunc(options, func(o acp.PermissionOption) bool { return string(o.OptionId) == chosen }) {
+		return parley.Refuse(parley.InvalidArgument, "%.80q is no option", chosen)
 	}
 	answer := map[string]capabilities.Value{}
 	if id, isRule := strings.CutPrefix(chosen, mailbox.Always+" "); isRule {
@@ -186,10 +192,14 @@ func (s *server) askPermission(ctx context.Context, session acp.SessionId, e vie
 
 // toolCall describes the call of an approval. All of it is shown as content.
 func toolCall(e view.Message) map[string]any {
+	lines := show.CallLines(e)
+	if e.Passkey {
+		lines = append(lines, show.Line{Text: "It needs a passkey: allow it on the page (parley open)."})
+	}
 	call := map[string]any{
 		"toolCallId": e.MessageID.String(), "status": "pending", "kind": kindOf(e),
 		"title":   terminal.Visible(show.Sender(&e)) + " wants to " + show.Wants(e),
-		"content": []acp.ToolCallContent{acp.ToolContent(acp.TextBlock(fenced(show.CallLines(e))))},
+		"content": []acp.ToolCallContent{acp.ToolContent(acp.TextBlock(fenced(lines)))},
 	}
 	if input := []byte(e.Description); json.Valid(input) {
 		call["rawInput"] = json.RawMessage(sanitize.JSON(input))

@@ -141,6 +141,7 @@ export interface CapabilityRequest {
   key?: string;
   name?: string;
   noForward?: boolean;
+  passkey?: boolean;
   recipient: string;
   text: string;
 }

@@ -163,6 +163,7 @@ class CapabilityRequest(_CapabilityRequest, total=False):
     key: str
     name: str
     noForward: bool
+    passkey: bool
 
 
 class ClaimFormRequest(TypedDict, total=False):
