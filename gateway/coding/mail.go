@@ -32,7 +32,8 @@ const (
 	maxCut     = 8_000  // bytes of a whole result, for a program that cuts longer ones
 	maxOneCut  = 5_000  // bytes of one text in that
 
-	maxEnvelope = 100 // bytes of a result without messages
+	maxEnvelope = 700 // bytes of a result without messages, with what is said where some are to be reviewed
+	maxReviewed = 300 // bytes that are said of each of these
 	tokenBytes  = 8
 
 	writtenWithin = 30 * time.Second // of a text: the time in which it is in the transcript, which is written behind
@@ -714,7 +715,11 @@ func (r *reading) add(ctx context.Context, box *actors.Agent, n uint64, token st
 	m.Mark = fmt.Sprintf("%s:%d", token, n)
 	size := len(m.Text) + len(m.Subject)
 	if r.s.cuts() {
-		if size = sizeOf(m) + 1; size > r.left && len(r.got.Mail) > 0 {
+		size = sizeOf(m) + 1
+		if m.Type == "approval" {
+			size += maxReviewed
+		}
+		if size > r.left && len(r.got.Mail) > 0 {
 			r.left = 0
 			r.got.More++
 			return nil

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"parley"
 	"parley/gateway/api"
 	"parley/gateway/sanitize"
 )
@@ -40,21 +41,46 @@ func waitForMail(ctx context.Context, c *call) (any, error) {
 	}
 }
 
+// mail is what read_mail returns. Rules are the node's own words, and there where calls to review are among the mail.
+type mail struct {
+	api.ReadMailResponse
+	Rules string   `json:"rules,omitempty"`
+	Mail  []letter `json:"mail"`
+}
+
+// letter is a message of the mail, with what is said of a call that the agent reviews: whether it may allow it, and the folder that it is in.
+type letter struct {
+	api.ReadMail
+	MayAllow *bool  `json:"mayAllow,omitempty"`
+	Folder   string `json:"folder,omitempty"`
+}
+
+const (
+	mailRules = reviewRules + " You may allow one with mayAllow (answer_form with the decision once); of another that answer goes to the host as an opinion."
+	maxFolder = 200 // characters of the folder: a result is bounded
+)
+
 // readMail reads mail through a restart of the node, with what others wrote escaped.
-func (c *call) readMail(ctx context.Context, r api.ReadMailRequest) (got api.ReadMailResponse, err error) {
-	if got, err = api.ReadUnread.Do(ctx, steady{c.agent}, r); err != nil {
+func (c *call) readMail(ctx context.Context, r api.ReadMailRequest) (got mail, err error) {
+	if got.ReadMailResponse, err = api.ReadUnread.Do(ctx, steady{c.agent}, r); err != nil {
 		return got, err
 	}
-	for i := range got.Mail {
-		m := &got.Mail[i]
+	got.Mail = []letter{}
+	for _, m := range got.ReadMailResponse.Mail {
 		for i := range m.Files {
 			m.Files[i] = sanitize.Line(m.Files[i])
 		}
 		m.From, m.Subject, m.Text = sanitize.Line(m.From), sanitize.Line(m.Subject), sanitize.Lines(m.Text)
 		m.AlsoTo, m.Author = sanitize.Line(m.AlsoTo), sanitize.Line(m.Author)
-	}
-	if got.Mail == nil {
-		got.Mail = []api.ReadMail{}
+		l := letter{ReadMail: m}
+		if m.Type == "approval" && m.Wanted {
+			if whole, err := c.message(ctx, m.Number); err == nil { // else it is read as any other
+				if review := reviewOf(whole); review != nil {
+					got.Rules, l.MayAllow, l.Folder = mailRules, &review.MayAllow, parley.Shown(review.Folder, maxFolder)
+				}
+			}
+		}
+		got.Mail = append(got.Mail, l)
 	}
 	return got, nil
 }
