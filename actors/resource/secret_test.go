@@ -18,6 +18,28 @@ import (
 	"parley/capabilities"
 )
 
+// TestASecretThatIsWrappedIsStruck strikes out a secret that quoted-printable, a shell or a string of a program has broken into lines, with a mark
+// at the end of each. A secret that ends as such a mark does is struck out too where a line ends behind it.
+func TestASecretThatIsWrappedIsStruck(t *testing.T) {
+	for _, secret := range []string{"correct-horse-battery", "Y29ycmVjdC1ob3JzZQ=="} {
+		for _, mark := range []string{"=\r\n", "=\n", "\\\n", "\\\r\n", "\n", `=\r\n`, `\\\n`} {
+			for at := 1; at < len(secret); at++ {
+				got := string(resource.Strike(secret, []byte("key "+secret[:at]+mark+secret[at:]+mark+"end")))
+				if got != "key [secret]"+mark+"end" {
+					t.Errorf("%q broken at %d by %q: %q", secret, at, mark, got)
+				}
+			}
+		}
+		quoted := strings.ReplaceAll(secret, "=", "=3D")
+		if got := string(resource.Strike(secret, []byte(quoted[:5]+"=\r\n"+quoted[5:]))); got != "[secret]" {
+			t.Errorf("in quoted-printable: %q", got)
+		}
+		if got := string(resource.Strike(secret, []byte("x="+secret+"\n"))); got != "x=[secret]\n" {
+			t.Errorf("at the end of a line: %q", got)
+		}
+	}
+}
+
 // TestASecretIsStruckOut has a server give the secret back in the encodings that servers use.
 func TestASecretIsStruckOut(t *testing.T) {
 	answer := ""

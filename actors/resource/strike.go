@@ -194,44 +194,10 @@ func (s *strike) secretAt(text []byte) int {
 
 // out returns the data without the secret.
 func (s *strike) out(data []byte) []byte {
-	// The text without line breaks, in lower case, with the place of each byte.
-	flat, places := make([]byte, 0, len(data)), make([]int, 0, len(data))
-	for i := 0; i < len(data); i++ {
-		c := data[i]
-		if c == '\r' || c == '\n' {
-			continue
-		}
-		if c == '\\' && i+1 < len(data) && (data[i+1] == 'n' || data[i+1] == 'r') { // the same within JSON
-			i++
-			continue
-		}
-		if c >= 'A' && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		flat, places = append(flat, c), append(places, i)
-	}
 	gone := make([]bool, len(data)+1)
-	found := false
-	for _, p := range s.patterns {
-		for from := 0; ; {
-			at := bytes.Index(flat[from:], p)
-			if at < 0 {
-				break
-			}
-			at += from
-			for i := places[at]; i <= places[at+len(p)-1]; i++ {
-				gone[i] = true
-			}
-			found, from = true, at+1
-		}
-	}
-	for at := range flat {
-		if n := s.secretAt(flat[at:]); n > 0 {
-			for i := places[at]; i <= places[at+n-1]; i++ {
-				gone[i] = true
-			}
-			found = true
-		}
+	found := s.find(data, gone, false)
+	if s.find(data, gone, true) {
+		found = true
 	}
 	if !found {
 		return data
@@ -246,4 +212,63 @@ func (s *strike) out(data []byte) []byte {
 		}
 	}
 	return b
+}
+
+// find marks the bytes of the secret in the data, and reports whether there are any. Line breaks are passed over, also as JSON has them, and with
+// wrapped the mark too that quoted-printable, shells and programs have before one that is not in the text: the secret may end with the same.
+func (s *strike) find(data []byte, gone []bool, wrapped bool) (found bool) {
+	// The text without line breaks, in lower case, with the place of each byte.
+	flat, places := make([]byte, 0, len(data)), make([]int, 0, len(data))
+	for i := 0; i < len(data); i++ {
+		if n := breakAt(data[i:], wrapped); n > 0 {
+			i += n - 1
+			continue
+		}
+		c := data[i]
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		flat, places = append(flat, c), append(places, i)
+	}
+	mark := func(at, n int) {
+		for i := places[at]; i <= places[at+n-1]; i++ {
+			gone[i] = true
+		}
+		found = true
+	}
+	for _, p := range s.patterns {
+		for from := 0; ; {
+			at := bytes.Index(flat[from:], p)
+			if at < 0 {
+				break
+			}
+			mark(from+at, len(p))
+			from += at + 1
+		}
+	}
+	for at := range flat {
+		if n := s.secretAt(flat[at:]); n > 0 {
+			mark(at, n)
+		}
+	}
+	return found
+}
+
+// breakAt returns the length of a line break at the beginning of a text, as it is or within JSON, and with wrapped with its mark; 0 if there
+// is none.
+func breakAt(text []byte, wrapped bool) int {
+	switch {
+	case text[0] == '\r' || text[0] == '\n':
+		return 1
+	case text[0] == '\\' && len(text) > 1 && (text[1] == 'n' || text[1] == 'r'):
+		return 2
+	}
+	for _, mark := range []string{"=", `\\`, `\`} {
+		if n := len(mark); wrapped && len(text) > n && bytes.HasPrefix(text, []byte(mark)) {
+			if more := breakAt(text[n:], false); more > 0 {
+				return n + more
+			}
+		}
+	}
+	return 0
 }
