@@ -16,6 +16,8 @@ import (
 	"parley/actors"
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/api"
+	"parley/gateway/web"
 	"parley/internal/eventually"
 	"parley/mailbox"
 )
@@ -279,4 +281,66 @@ func TestAgentOfUnreachedNodeSaysSo(t *testing.T) {
 		_, _, body := h.get("/agents", "text/html")
 		return strings.Contains(body, "Not reachable")
 	})
+}
+
+// TestAllRulesPause pauses all rules where there are many agents: those of the last one pause too, and the page counts them.
+func TestAllRulesPause(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	for i := range shownAgents + 5 {
+		h.guest(fmt.Sprintf("a%03d", i))
+	}
+	h.decide(h.shell("make"), "always") // of fae, the last by name
+	if p := h.shell("make"); !p.Form.IsZero() {
+		t.Fatal("the rule does not decide")
+	}
+	if _, _, body := h.get(web.AccessPath, "text/html"); !strings.Contains(body, "1 standing rule decides") {
+		t.Error("the page does not count it")
+	}
+	if status, _, body := h.postForm(web.AccessPath, url.Values{"pause-all": {"yes"}}); status != http.StatusSeeOther {
+		t.Fatalf("%d %s", status, body)
+	}
+	if p := h.shell("make"); p.Form.IsZero() {
+		t.Error("a rule decides while all are paused")
+	}
+}
+
+// TestAgentsAreInTheOrderOfTheQueue has agents ask in another order than that of their names, and compares rail and table with the queue.
+// A coding agent is called by its program and folder in both, and on the page of rules and access.
+func TestAgentsAreInTheOrderOfTheQueue(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	coder, err := register(t, h.server, api.Register{Program: "codex", Title: "Codex", Folder: "/srv/shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	codex, err := h.node.ActAs(t.Context(), coder.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		by      *actors.Agent
+		command string
+	}{{h.guest("ada"), "make"}, {h.guest("bob"), "git push"}, {codex, "make install"}, {h.guest("zoe"), "sudo make"}} {
+		if _, err := c.by.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "Bash", Folder: "/srv/shop", Input: fmt.Sprintf(`{"command":%q}`, c.command)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, body := h.get("/agents", "text/html")
+	rail := strings.Split(body, `id="left-agents"`)[1]
+	var named []string
+	for _, m := range regexp.MustCompile(`data-state="wait"[^>]*><span class="name"><bdi>([^<]*)`).FindAllStringSubmatch(rail, -1) {
+		named = append(named, m[1])
+	}
+	want := []string{"zoe", "bob", "ada", "Codex · shop"}
+	if !slices.Equal(named, want) {
+		t.Errorf("rail: %q, want %q", named, want)
+	}
+	if names, _ := h.listed("/agents"); !slices.Equal(names, append([]string{"You"}, append(want, "fae")...)) {
+		t.Errorf("table: %q", names)
+	}
+	_, _, body = h.get(web.AccessPath, "text/html")
+	if body = strings.Split(body, `<main`)[1]; strings.Contains(body, ">"+coder.Name+"<") || strings.Count(body, ">Codex · shop<") != 2 {
+		t.Error("Rules and access call it by another name")
+	}
 }

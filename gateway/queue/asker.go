@@ -8,6 +8,7 @@ import (
 // Asker is what waits for a person of one agent that asks.
 type Asker struct {
 	Rows    int  // of the queue
+	Place   int  // of the first of them in the queue, from 1; 0 if there is none
 	Stopped bool // it does nothing else until one of them is decided
 }
 
@@ -15,9 +16,12 @@ type Asker struct {
 // names its state, takes it from here.
 func Askers(all []view.Message, r *Readings, now capabilities.Time) map[capabilities.ID]Asker {
 	of := map[capabilities.ID]Asker{}
-	for _, row := range Rank(all, r, now) {
+	for i, row := range Rank(all, r, now) {
 		first := &all[row.Members[0]]
 		a := of[first.From]
+		if a.Rows == 0 {
+			a.Place = i + 1
+		}
 		a.Rows, a.Stopped = a.Rows+1, a.Stopped || row.Stopped
 		of[first.From] = a
 	}

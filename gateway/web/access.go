@@ -14,11 +14,8 @@ import (
 // AccessPath is the address of the page of all that is allowed without asking.
 const AccessPath = "/access"
 
-// Bounds of the page of rules and access.
-const (
-	maxAccessAgents = 100 // agents whose rules it shows; the page of another agent has its own
-	maxAccessRules  = 500
-)
+// maxAccessRules bounds the rules that the page of rules and access shows; the pages of agents have the others.
+const maxAccessRules = 500
 
 // accessPage is the data of the page: the standing rules of all agents, and how each agent asks.
 type accessPage struct {
@@ -84,7 +81,7 @@ func showAccess(p *page) error {
 			return err
 		}
 	}
-	d, err := readAccess(p)
+	d, err := readAccess(p, isPost)
 	if err != nil {
 		return err
 	}
@@ -140,22 +137,23 @@ func (d accessPage) change(p *page) error {
 	return parley.Refuse(parley.InvalidArgument, "rules are paused, or a token is revoked")
 }
 
-// readAccess returns the rules of the reader and, for the node's host, of its agents.
-func readAccess(p *page) (accessPage, error) {
+// readAccess returns the rules of the reader and, for the node's host, of its agents: as many as the page shows, or all.
+func readAccess(p *page, all bool) (accessPage, error) {
 	d := accessPage{MayEnd: p.principal.IsHost() && p.principal.May(api.Operation{Name: "rules", Scope: api.ScopeAdmin}) == nil}
 	who, err := p.site.locals(p.ctx(), p.principal)
 	if err != nil {
 		return d, err
 	}
-	for i, l := range who {
-		if d.More = i >= maxAccessAgents || d.Rules >= maxAccessRules; d.More {
+	called := p.nameOf()
+	for _, l := range who {
+		if d.More = !all && d.Rules >= maxAccessRules; d.More {
 			break
 		}
 		status, err := l.agent.Status(p.ctx())
 		if err != nil || status.Topic {
 			continue // it is being made or removed, or asks about nothing
 		}
-		a := accessAgent{Name: l.name, Shown: l.name, ID: l.agent.ID(), Policy: status.Policy}
+		a := accessAgent{Name: l.name, Shown: called(l.agent.ID(), l.name), ID: l.agent.ID(), Policy: status.Policy}
 		if l.name == "" {
 			a.Shown = "You"
 		}

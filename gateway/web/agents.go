@@ -29,6 +29,7 @@ func (r agentList) More() string { return "/agents?" + url.Values{"after": {r.Af
 // listedAgent is an agent in the list.
 type listedAgent struct {
 	Name    string
+	Shown   string // what people call it
 	ID      capabilities.ID
 	Away    bool // it is on another node
 	Here    bool // the reader may act as it, and sees its status
@@ -51,7 +52,15 @@ func (l listedAgent) Party() party {
 	if l.Name == "" {
 		return party{Name: people.You, Own: true}
 	}
-	return party{Name: l.Name, ID: l.ID.String()}
+	return party{Name: l.Shown, ID: l.ID.String()}
+}
+
+// Under returns what stands under what people call the agent: its name, by which commands know it, or its title; "" if that says no more.
+func (l listedAgent) Under() string {
+	if l.Shown != l.Name && l.Name != "" {
+		return l.Name
+	}
+	return l.Title
 }
 
 // Page returns the address of the agent's page.
@@ -107,7 +116,9 @@ func (p *page) agents() error {
 	if len(all) > shownAgents {
 		list.After = list.Agents[shownAgents-1].Name
 	}
+	called := p.nameOf()
 	for i := range list.Agents {
+		list.Agents[i].Shown = called(list.Agents[i].ID, list.Agents[i].Name)
 		if err := p.look(&list.Agents[i], reader); err != nil {
 			return err
 		}
@@ -125,7 +136,7 @@ func (p *page) agents() error {
 	return p.show(http.StatusOK, "agents.html", layout{Title: "Agents", Main: list})
 }
 
-// waits fills in what waits for the reader of each agent, and sorts the part of the list: the reader, and then by state.
+// waits fills in what waits for the reader of each agent, and sorts the part of the list: the reader, then by state, and as the queue has them.
 func waits(p *page, list []listedAgent) error {
 	who, err := p.site.locals(p.ctx(), p.principal)
 	if err != nil {
@@ -153,7 +164,7 @@ func waits(p *page, list []listedAgent) error {
 		}
 		return l.AgentStatus.State.Rank()
 	}
-	slices.SortStableFunc(list, func(a, b listedAgent) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortStableFunc(list, func(a, b listedAgent) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), askers.compare(a.ID, b.ID)) })
 	return nil
 }
 

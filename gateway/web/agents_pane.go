@@ -61,7 +61,7 @@ const (
 	maxLeftLooked = 200 // agents of which it shows the most relevant, and that the page can name
 )
 
-// left returns the left pane. First are the agents that wait for the reader, then those that run, then the latest.
+// left returns the left pane. First are the agents that wait for the reader, in the order of the queue, then those that run, then the latest.
 func (p *page) left() (*leftPane, error) {
 	pane := &leftPane{Owner: p.ownsDevices()}
 	if p.r.URL.Path == string(allMail) {
@@ -92,7 +92,7 @@ func (p *page) left() (*leftPane, error) {
 		got[i].State = askers.stateOf(got[i])
 	}
 	slices.SortStableFunc(got, func(a, b view.AgentStatus) int {
-		return cmp.Or(cmp.Compare(a.State.Rank(), b.State.Rank()), -cmp.Compare(a.Updated, b.Updated))
+		return cmp.Or(cmp.Compare(a.State.Rank(), b.State.Rank()), askers.compare(a.ID, b.ID), -cmp.Compare(a.Updated, b.Updated))
 	})
 	for _, s := range got {
 		if s.Name == "" || s.ID == p.principal.ID() {
@@ -129,6 +129,15 @@ func askersOf(p *page) askers {
 		return askers{unknown: true} // a part of it would count too few
 	}
 	return askers{all: queue.Askers(waiting, &p.site.readings, capabilities.At(time.Now()))}
+}
+
+// compare orders two agents as the queue has their first rows. Those without one are last.
+func (a askers) compare(x, y capabilities.ID) int {
+	px, py := a.all[x].Place, a.all[y].Place
+	if px == 0 || py == 0 {
+		return cmp.Compare(py, px)
+	}
+	return cmp.Compare(px, py)
 }
 
 // stateOf returns the state of an agent for the reader. What is unknown is not taken for nothing: an agent that waits does so still.

@@ -19,6 +19,7 @@ import (
 	"parley/gateway/api"
 	"parley/gateway/people"
 	"parley/gateway/queue"
+	"parley/gateway/sanitize"
 	"parley/mailbox/form"
 )
 
@@ -494,6 +495,22 @@ func partyOf(id capabilities.ID, name string) party {
 		return party{Name: view.ShortID(id), ID: id.String()}
 	}
 	return party{Name: name, ID: id.String(), Own: true}
+}
+
+// Bounds of a name in a list, in characters.
+const (
+	maxWhole = 24 // a longer one is in two parts
+	nameEnd  = 10 // of the second part
+)
+
+// endsOf returns the parts of a long name, of which the second stays where there is too little room for both; nil for a short one. Names often differ at their ends alone.
+func endsOf(name string) []string {
+	letters := []rune(sanitize.Line(name))
+	if len(letters) <= maxWhole {
+		return nil
+	}
+	at := len(letters) - nameEnd
+	return []string{string(letters[:at]), string(letters[at:])}
 }
 
 // senderOf returns who sent a message, by what that calls itself where the reader has no name for it.

@@ -52,8 +52,8 @@ export async function open(address, { focus = 'field', push = true, asks = true 
   document.getElementById('item').scrollTop = 0;
   showPost(card);
   document.getElementById('item-title').textContent = doc.getElementById('item-title').textContent;
-  hold(card);
   if (focus) focusFirst(card, focus === 'message');
+  hold(card); // a part that a key was pressed for takes the focus
   if (rowOf(card.id)?.hasAttribute('data-new')) read(card);
 }
 

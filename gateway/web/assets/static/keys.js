@@ -12,6 +12,8 @@ export function hold(card) {
   clearTimeout(holds.get(card));
   card.removeAttribute('data-keys');
   card.setAttribute('data-held', '');
+  if (meant) openPart(card, meant);
+  meant = '';
   holds.set(card, setTimeout(() => {
     card.setAttribute('data-keys', '');
     card.removeAttribute('data-held');
@@ -31,27 +33,29 @@ export function focusFirst(card, onMessage = false) {
 
 const ofWriting = 'input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]';
 
-const partOf = { d: '.why', e: '.edit', r: '.asks', m: '.leave' }; // of the bar, by the key that opens it
+const partOf = { d: ':is(.why, .decline)', e: '.edit', r: '.asks', m: '.leave' }; // of the bar, by the key that opens it
+let meant = ''; // such a key, pressed for an item that is being opened
+
+/** Opens the part of an item that a key is for, and reports whether there is one. It decides nothing, so it need not wait: what is typed next is for its input, and not for keys. */
+function openPart(card, key, event) {
+  const part = card.querySelector(`.bar ${partOf[key]}`);
+  if (!part) return false;
+  part.open = true;
+  (key === 'e' ? card.querySelector('.edit-card textarea') : part.querySelector('textarea, input')).focus();
+  if (event) swallow(event.code);
+  return true;
+}
 
 /**
- * Handles a key of an approval: A allows once, or scrolls what was not shown yet; with Shift it makes the rule that is chosen. D
- * gives a reason, E edits the input, R asks back and M allows more; A does nothing until that is closed.
+ * Handles A at an approval: it allows once, or scrolls what was not shown yet; with Shift it makes the rule that is chosen. It does
+ * nothing until a part that another key has opened is closed.
  */
-function decide(card, key, event) {
-  const part = card.querySelector(`.bar ${partOf[key]}`);
-  if (key === 'a') {
-    event.preventDefault();
-    if (card.querySelector('.bar .act[open]')) return; // a denial was begun, or another input
-    const button = card.querySelector(event.shiftKey ? '.choices button[value=always]' : '.choices :is(button[value=once], a.see)');
-    if (button?.matches('[data-unseen]')) scrollOn(card);
-    else button?.click();
-  } else if (part) {
-    event.preventDefault();
-    part.open = true;
-    const input = key === 'e' ? card.querySelector('.edit-card textarea') : part.querySelector('textarea, input');
-    input.focus(); // at once: what is typed next is for it
-    swallow(event.code);
-  }
+function decide(card, event) {
+  event.preventDefault();
+  if (card.querySelector('.bar .act[open]')) return; // a denial was begun, or another input
+  const button = card.querySelector(event.shiftKey ? '.choices button[value=always]' : '.choices :is(button[value=once], a.see)');
+  if (button?.matches('[data-unseen]')) scrollOn(card);
+  else button?.click();
 }
 
 /** Keeps the repetitions of a key that is held out of the text that it has opened. */
@@ -71,8 +75,8 @@ function choose(number) {
   if (option?.matches('input')) option.click();
 }
 
-/** Moves the focus to the next row of the list, or the one before. With picks it selects the rows on the way. */
-function step(by, pick) {
+/** Moves the focus to the next row of the list, or the one before, from the open item if the focus is in no row. With picks it selects the rows on the way. */
+function step(by, pick, shown) {
   const rows = [...document.querySelectorAll('#stream .entry a')];
   if (rows.length && !rows[0].checkVisibility()) { // the item is alone in the window
     document.querySelector(`#alone .steps ${by > 0 ? '.next' : '.prev'}[href]`)?.click();
@@ -80,16 +84,16 @@ function step(by, pick) {
   }
   const at = rows.indexOf(document.activeElement);
   const current = rows.findIndex((a) => a.hasAttribute('aria-current'));
-  const to = rows[at >= 0 ? at + by : Math.max(current, 0)];
+  const to = at >= 0 ? rows[at + by] : (shown && !pick && rows[current + by]) || rows[Math.max(current, 0)];
   if (pick && at >= 0) pick(rows[at]);
   to?.focus();
   to?.scrollIntoView({ block: 'nearest' });
   if (pick && to) pick(to);
 }
 
-/** Returns the approval that a key is for: the one with the focus, or the open one unless the focus is elsewhere. */
-function approvalFor(at, more) {
-  const waits = '.message[data-type=approval][data-waits]';
+/** Returns the approval or form that a key is for: the one with the focus, or the open one unless the focus is elsewhere. */
+function openFor(at, more) {
+  const waits = '.message[data-waits]';
   if (at.closest?.('.message')) return at.closest(waits);
   const isFree = at.matches?.('html, body, #main, #rows, .entry a[aria-current]') && !more.isPicking();
   return isFree && more.shown()?.matches(waits) ? more.shown() : null;
@@ -124,7 +128,8 @@ function pressed(event, more) {
   }
   if (event.ctrlKey || event.metaKey) return;
   const [at] = event.composedPath(); // within an element's shadow, too
-  const card = approvalFor(at, more);
+  const open = openFor(at, more);
+  const card = open?.matches('[data-type=approval]') ? open : null;
   const takesKeys = card?.hasAttribute('data-keys') && !event.repeat;
   if (takesKeys && at.matches('.why textarea') && event.key === 'Enter' && !event.shiftKey) {
     event.preventDefault();
@@ -136,7 +141,17 @@ function pressed(event, more) {
   }
   if (at.matches?.(ofWriting)) return;
   if (!event.repeat && goTo(key, event)) return;
-  if (takesKeys) decide(card, key, event);
+  const row = !more.isPicking() && at.closest?.('.entry:not([data-ruled]) a:not([aria-current])');
+  const comes = more.isOpening() || open?.querySelector('parley-ask')?.busy; // the next item, after a decision that is sent
+  if (/^[a-z]$/.test(key) && (comes ? meant || 'ademrsu'.includes(key) : row && 'ademrsu'.includes(key))) { // for an item that is not there yet
+    event.preventDefault();
+    meant ||= partOf[key] ? key : '';
+    if (!comes) row.click();
+    return;
+  }
+  meant = '';
+  if (open && partOf[key] && !event.repeat && openPart(open, key, event)) event.preventDefault();
+  else if (takesKeys && key === 'a') decide(card, event);
   if (event.defaultPrevented || event.repeat && !['j', 'k', 'arrowdown', 'arrowup'].includes(key)) return;
   if (!card && more.isPicking()) {
     const bulk = event.shiftKey ? '' : { a: 'once', d: 'deny', e: 'dismiss', s: 'snooze-4' }[key];
@@ -153,7 +168,7 @@ function pressed(event, more) {
   }
   if (/^[1-9]$/.test(key)) choose(Number(key));
   if ('eus'.includes(key) && more.shown() && !more.shown().hasAttribute('data-keys')) return;
-  const act = { j: () => step(1, event.shiftKey && more.pickRow), k: () => step(-1, event.shiftKey && more.pickRow), e: more.done, u: more.unread, s: more.snooze, x: more.pick, n: () => more.change(1), p: () => more.change(-1), c: () => more.comment(event.shiftKey) || location.assign(`${home}/new`), '/': () => document.getElementById('search')?.focus(), '?': more.help, escape: more.back }[key];
+  const act = { j: () => step(1, event.shiftKey && more.pickRow, more.shown()), k: () => step(-1, event.shiftKey && more.pickRow, more.shown()), e: more.done, u: more.unread, s: more.snooze, x: more.pick, n: () => more.change(1), p: () => more.change(-1), c: () => more.comment(event.shiftKey) || location.assign(`${home}/new`), '/': () => document.getElementById('search')?.focus(), '?': more.help, escape: more.back }[key];
   if (!act) return;
   if (key !== 'escape') event.preventDefault();
   act();
@@ -161,7 +176,7 @@ function pressed(event, more) {
 
 /**
  * Starts the keys. More has a function for each: palette, help, back, done, unread, snooze, change, line, comment, pick; shown, which returns the open
- * message if the window shows it; and for selected messages pickRow, pickGroup, isPicking, pickNone and pressBulk.
+ * message if the window shows it; isOpening, which reports whether another comes; and for selected messages pickRow, pickGroup, isPicking, pickNone and pressBulk.
  */
 export function startKeys(more) {
   document.addEventListener('keydown', (e) => pressed(e, more));

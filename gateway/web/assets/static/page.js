@@ -9,7 +9,7 @@ import { refresh, tellSpans, tellTimes } from './cards.js';
 import { ParleyCommand } from './command.js';
 import { forgetOldDrafts } from './draft.js';
 import { ParleyAct, ParleyForm } from './form.js';
-import { callsWait, canShow, close, openCard, press, read, showPost, startItem } from './item.js';
+import { callsWait, canShow, close, isOpening, openCard, press, read, showPost, startItem } from './item.js';
 import { focusFirst, hold, startKeys } from './keys.js';
 import { mailChanged, startList } from './list.js';
 import { notifyOf, startNotifying } from './notify.js';
@@ -47,7 +47,7 @@ if (location.hash.length > 1 && list) openKey(location.hash.slice(1));
 else if (openCard()?.matches('[data-waits]') && canShow() && (list?.dataset.needs || document.body.dataset.view === 'item')) focusFirst(openCard(), document.body.dataset.view !== 'item' && callsWait());
 if (openCard()) hold(openCard());
 showPost(openCard());
-startKeys({ palette: showPalette, help: showKeys, back: close, done: () => press('dismiss'), unread: () => read(undefined, true), snooze: () => press('snooze-4'), shown: () => (canShow() ? openCard() : null), change: stepChange, line: stepLine, comment: commentHere, pick, pickRow, pickGroup, isPicking, pickNone, pressBulk });
+startKeys({ palette: showPalette, help: showKeys, back: close, done: () => press('dismiss'), unread: () => read(undefined, true), snooze: () => press('snooze-4'), shown: () => (canShow() ? openCard() : null), isOpening, change: stepChange, line: stepLine, comment: commentHere, pick, pickRow, pickGroup, isPicking, pickNone, pressBulk });
 setInterval(() => { tellSpans(document); checkAbsences(); }, 30_000);
 document.addEventListener('visibilitychange', checkAbsences); // the timer may have stood still
 startNotifying(document.getElementById('notify'));

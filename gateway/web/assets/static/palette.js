@@ -9,7 +9,7 @@ import { linkOf, rows } from './list.js';
 const most = 60; // entries shown at once
 
 const keys = [
-  ['A', 'allow the call once'], ['Shift A', 'always allow, by the rule that is chosen'], ['D', 'deny with a reason; Enter sends it'], ['E', 'edit the call, or put a message away'], ['R', 'ask back'], ['M', 'allow more: later calls too, within limits'], ['S', 'snooze for 4 hours'],
+  ['A', 'allow the call once'], ['Shift A', 'always allow, by the rule that is chosen'], ['D', 'deny or decline, with a reason; Enter sends it'], ['E', 'edit the call, or put a message away'], ['R', 'ask back'], ['M', 'allow more: later calls too, within limits'], ['S', 'snooze for 4 hours'],
   ['J, K', 'next or previous message'], ['Enter', 'open'], ['N, P', 'next or previous change'], ['↓, ↑', 'from there, the next or previous line'], ['X', 'select; A, D, E and S are for all that are selected'], ['Shift J, Shift K', 'select a range'], ['Ctrl A', 'select the group'],
   ['1 – 9', 'choose an option of a form'], ['Ctrl Enter', 'send what is typed'], ['/', 'search'], ['Ctrl K', 'commands, agents and messages'], ['G, then N M A H R', 'go to Needs you, Mail, Agents, History, Rules'], ['U', 'mark as unread'], ['C', 'write a message, or comment on a changed line'], ['Shift C', 'comment on the whole file'], ['Esc', 'close, or back to the list'], ['?', 'these keys'],
 ];

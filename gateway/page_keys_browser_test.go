@@ -1,0 +1,147 @@
+package gateway
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"parley"
+	"parley/events"
+	"parley/internal/eventually"
+	"parley/mailbox"
+)
+
+// TestReasonIsTypedAtOnce begins a denial of a call at the moment it appears, while it takes no decision yet, and while it is being
+// fetched: what is typed next is the reason. Its letters are no keys, of which A would allow the call.
+func TestReasonIsTypedAtOnce(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	for _, command := range []string{"make", "git fetch", "npm ci"} {
+		h.shell(command)
+	}
+	b := h.openBrowser()
+	b.open("/questions")
+	b.live()
+	for when, moment := range map[string]string{
+		"it appears":              `new MutationObserver((_, o) => { if (document.querySelector("#alone > .message[data-held] .bar") && alone.firstElementChild !== before) { o.disconnect(); key("d"); } }).observe(alone, { childList: true }); key("a");`,
+		"the last one is decided": `key("a"); key("d"); key("a");`,
+	} {
+		b.until(`document.querySelector("#alone > .message[data-keys]")`)
+		n := h.waitingCalls()
+		b.run(`{ const alone = document.getElementById("alone"), before = alone.querySelector(":scope > .message");
+			const key = (k) => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: k, code: "Key" + k.toUpperCase(), bubbles: true, composed: true, cancelable: true }));` + moment + "}")
+		b.until(`document.activeElement.matches("#alone > .message .why textarea") && document.querySelector("#alone > .message[data-keys]")`)
+		b.press("as agreed")
+		if got := h.waitingCalls(); got != n-1 {
+			t.Errorf("as %s: %d calls wait, want %d", when, got, n-1)
+		}
+		if got := b.text(`document.activeElement.value`); got != "as agreed" {
+			t.Errorf("as %s: the reason is %q", when, got)
+		}
+		b.fill("#alone .why textarea", "")
+		b.press(kb.Escape)
+	}
+	b.checkNoFaults()
+}
+
+// TestKeysOpenTheRowWithTheFocus presses keys at a row that is not the open one: they open it, and do nothing to another item. J leads
+// from the open item to the next row.
+func TestKeysOpenTheRowWithTheFocus(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	for _, command := range []string{"make", "git fetch", "npm ci"} {
+		h.shell(command)
+	}
+	b := h.openBrowser()
+	b.open("/questions")
+	b.live()
+	b.until(`document.activeElement.matches("li.message[data-keys]")`)
+	open := `document.querySelector("#alone > .message .command")?.innerText.trim()`
+	b.until(open + ` === "make"`)
+	b.press("j")
+	b.until(`document.activeElement.closest(".entry")?.textContent.includes("git fetch")`)
+	b.press("a")
+	b.until(open + ` === "git fetch"`)
+	b.press("j")
+	b.until(`document.activeElement.closest(".entry")?.textContent.includes("npm ci")`)
+	b.press("d")
+	b.until(open + ` === "npm ci" && document.activeElement.matches(".why textarea")`)
+	b.press("as asked")
+	b.until(`document.activeElement.value === "as asked"`)
+	b.fill("#alone .why textarea", "")
+	b.press(kb.Escape)
+	b.run(`document.querySelector(".entry a").focus()`)
+	b.press("s")
+	b.until(open + ` === "make"`)
+	if n := h.waitingCalls(); n != 3 {
+		t.Errorf("%d calls wait, want 3", n)
+	}
+	b.checkNoFaults()
+}
+
+// TestFormIsDeclinedByKey declines a form by D, a reason and Enter, and asks back by R.
+func TestFormIsDeclinedByKey(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	asked := h.ask(parley.Form{Title: "Which port?", Fields: []events.Field{{Name: "a", Label: "A"}}})
+	h.shell("make") // a form beside calls takes no focus
+	b := h.openBrowser()
+	b.open("/questions")
+	b.live()
+	b.run(`[...document.querySelectorAll(".entry a")].find((a) => a.textContent.includes("Which port")).click()`)
+	b.until(`document.querySelector("#alone > .message[data-type=form][data-keys]")`)
+	b.run(`document.querySelector("#alone > .message").focus()`)
+	b.press("r")
+	b.until(`document.activeElement.matches(".asks textarea")`)
+	b.press(kb.Escape)
+	b.run(`document.querySelector("#alone > .message").focus()`)
+	b.press("d")
+	b.until(`document.activeElement.matches(".decline input")`)
+	b.press("use what is set")
+	b.press(kb.Enter)
+	eventually.Holds(t, "the form is declined", func() bool { o := h.message(asked).Outcome; return o != nil && o.Note == "use what is set" })
+	b.checkNoFaults()
+}
+
+// longName is a name of which only the end tells several agents apart.
+func longName(i int) string { return fmt.Sprintf("payments-monorepo-checkout-service-worker-%d", i) }
+
+// TestLongNamesShowTheirEnds looks for the ends of long names wherever there is less room than they need.
+func TestLongNamesShowTheirEnds(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	for i := range 3 {
+		a := h.guest(longName(i))
+		if _, err := a.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "Bash", Folder: "/srv/shop", Input: `{"command":"sudo make"}`}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := h.openBrowser()
+	ends := `((within) => { const text = document.createTreeWalker(document.querySelector(within), NodeFilter.SHOW_TEXT), seen = [];
+		for (let n; (n = text.nextNode());) {
+			const m = /worker-\d$/.exec(n.data);
+			if (!m) continue;
+			const range = document.createRange();
+			range.setStart(n, n.length - 1); range.setEnd(n, n.length);
+			const r = range.getBoundingClientRect();
+			let whole = r.width > 0;
+			for (let e = n.parentElement; e && e !== document.body; e = e.parentElement) if (getComputedStyle(e).overflowX !== "visible") whole &&= r.right <= e.getBoundingClientRect().right + 1;
+			if (whole) seen.push(n.data.at(-1));
+		}
+		return seen.sort().join(""); })`
+	for _, width := range []int64{320, 768, 1280} {
+		b.do(chromedp.EmulateViewport(width, 900))
+		b.open("/questions")
+		b.until(ends + `("#stream") === "012"`)
+		if width == 1280 {
+			b.until(ends + `("#left-agents") === "012"`)
+		}
+		b.open("/access")
+		b.until(ends + `("[aria-labelledby=policies-head]") === "012" && ` + ends + `("[aria-labelledby=given-head]") === "012"`)
+		b.open("/agents")
+		b.until(ends + `("#agents") === "012"`)
+	}
+	b.checkNoFaults()
+}
