@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"math"
 	"net/http"
 	"strings"
 
@@ -32,8 +33,9 @@ type accessPage struct {
 	Tokens  []view.Token
 }
 
-// Pauses reports whether some rule decides, and Resumes whether there are rules, and all are paused.
-func (d accessPage) Pauses() bool  { return d.MayEnd && d.Rules > d.Paused }
+// Pauses reports whether some rule decides, or may, of those that the page does not show. Resumes reports whether there are rules, and
+// all that it shows are paused.
+func (d accessPage) Pauses() bool  { return d.MayEnd && (d.Rules > d.Paused || d.More) }
 func (d accessPage) Resumes() bool { return d.MayEnd && d.Rules > 0 && d.Rules == d.Paused }
 
 // scopeWords returns what a token may do, in words.
@@ -140,13 +142,19 @@ func (d accessPage) change(p *page) error {
 // readAccess returns the rules of the reader and, for the node's host, of its agents: as many as the page shows, or all.
 func readAccess(p *page, all bool) (accessPage, error) {
 	d := accessPage{MayEnd: p.principal.IsHost() && p.principal.May(api.Operation{Name: "rules", Scope: api.ScopeAdmin}) == nil}
-	who, err := p.site.locals(p.ctx(), p.principal)
+	most := maxLocals
+	if all {
+		most = math.MaxInt
+	}
+	who, err := p.site.localsUpTo(p.ctx(), p.principal, most)
 	if err != nil {
 		return d, err
 	}
+	d.More = !all && len(who) > maxLocals
 	called := p.nameOf()
 	for _, l := range who {
-		if d.More = !all && d.Rules >= maxAccessRules; d.More {
+		if !all && d.Rules >= maxAccessRules {
+			d.More = true
 			break
 		}
 		status, err := l.agent.Status(p.ctx())

@@ -245,8 +245,13 @@ type local struct {
 // maxLocals bounds the agents whose questions a page looks at.
 const maxLocals = 500
 
-// locals returns the reader and, for the node's host, the agents of this node that it holds.
+// locals returns the reader and, for the node's host, agents of this node that it holds, maxLocals at most.
 func (s *Site) locals(ctx context.Context, reader api.Principal) ([]local, error) {
+	return s.localsUpTo(ctx, reader, maxLocals)
+}
+
+// localsUpTo is locals with another bound.
+func (s *Site) localsUpTo(ctx context.Context, reader api.Principal, most int) ([]local, error) {
 	self, err := s.Backend.Agent(ctx, reader, "")
 	if err != nil {
 		return nil, err
@@ -261,7 +266,7 @@ func (s *Site) locals(ctx context.Context, reader api.Principal) ([]local, error
 	}
 	seen := map[capabilities.ID]bool{self.ID(): true}
 	for _, name := range names {
-		if strings.HasPrefix(name, "@") || len(found) > maxLocals {
+		if strings.HasPrefix(name, "@") || len(found) > most {
 			continue
 		}
 		agent, err := s.Backend.Agent(ctx, reader, name)
