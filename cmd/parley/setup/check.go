@@ -82,7 +82,7 @@ func (s settings) checkClaudeCode(ctx context.Context) (words string, good bool)
 	if rules := hook.AllowedTools(s.Folder, s.Env); len(rules) > 0 {
 		asks += ", but for what permissions.allow allows: " + strings.Join(rules, ", ")
 	}
-	if started := s.startedByProject(sources); len(started) > 0 {
+	if started := startedByProject(s.agent.Name, s.Folder, sources); len(started) > 0 {
 		asks += ". The project has programs run that nobody is asked about: " + strings.Join(started, ", ")
 	}
 	away, runs := s.whenAway(own)

@@ -163,8 +163,8 @@ var helpers = []string{
 	"otelHeadersHelper", "proxyAuthHelper", "statusLine", "subagentStatusLine",
 }
 
-// startedByProject returns what comes with the project and runs programs without a question, as words.
-func (s settings) startedByProject(sources []source) (found []string) {
+// startedByProject returns what comes with the project of a folder and has an agent run programs without a question, as words.
+func startedByProject(agent, folder string, sources []source) (found []string) {
 	for _, from := range sources {
 		if from.flag != " --project" {
 			continue
@@ -175,13 +175,13 @@ func (s settings) startedByProject(sources []source) (found []string) {
 			}
 		}
 		for _, event := range from.doc.names("hooks") {
-			if !slices.Contains(allowing, event) && len(from.doc.others(s.agent.Name, from.path, event)) > 0 {
+			if !slices.Contains(allowing, event) && len(from.doc.others(agent, from.path, event)) > 0 {
 				found = append(found, "hooks on "+parley.Quoted(event, maxCommand)+" in "+from.path)
 			}
 		}
 	}
-	for _, folder := range amongSkills([]string{filepath.Join(s.Folder, ".claude")}) {
-		found = append(found, "the plugin in "+folder)
+	for _, plugin := range amongSkills([]string{filepath.Join(folder, ".claude")}) {
+		found = append(found, "the plugin in "+plugin)
 	}
 	return found
 }
