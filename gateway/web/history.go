@@ -308,7 +308,7 @@ func (p *page) past(q listQuery, before string) (l mailList, err error) {
 		l.Before = part.next.String()
 	}
 	if part.behind > 0 {
-		l.Note = fmt.Sprintf("%d events are still being read. Open the page again in a moment.", part.behind)
+		l.Note = fmt.Sprintf("Some decisions are not listed yet: %d events are to be read before. Reload the page in a moment.", part.behind)
 	}
 	if l.Newest && p.pane() == "" {
 		if l.Tally, err = tally(p, q); err != nil {
