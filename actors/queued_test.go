@@ -297,14 +297,6 @@ func TestAQueuedUseIsDoneOnceAfterManyOthers(t *testing.T) {
 	if u, err := ResourcesOf(fae).Use(t.Context(), write); err != nil || u.State != view.UseDone {
 		t.Fatalf("the use has ended as %+v (%v)", u, err)
 	}
-	if err := os.Remove(filepath.Join(dir, "f")); err != nil {
-		t.Fatal(err)
-	}
-	for range 600 {
-		if _, err := ResourcesOf(n.Host()).Use(t.Context(), Used{Name: "notes", Verb: "list", Wait: eventually.Patience}); err != nil {
-			t.Fatal(err)
-		}
-	}
 	var u mailbox.QueuedUse
 	ref, err := query(t.Context(), fae, func(s *mailbox.State, now capabilities.Time) (capabilities.Ref, error) {
 		u = *s.Mail.FindQueuedUse(queued.Use, "")
@@ -312,6 +304,14 @@ func TestAQueuedUseIsDoneOnceAfterManyOthers(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "f")); err != nil {
+		t.Fatal(err)
+	}
+	for range 600 {
+		if _, err := ResourcesOf(n.Host()).Use(t.Context(), Used{Name: "notes", Verb: "list", Wait: eventually.Patience}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, again := range []bool{false, true} {
 		if got, err := ResourcesOf(fae).attempt(t.Context(), ref, u, again, eventually.Patience); err != nil || got.State != view.UseDone {
