@@ -515,10 +515,8 @@ func endsOf(name string) []string {
 
 // senderOf returns who sent a message, by what that calls itself where the reader has no name for it.
 func senderOf(m *view.Message) party {
-	p := partyOf(m.From, m.FromName)
-	if said := m.CallsItself(); said != "" {
-		p.Name = said
-	}
+	p := partyOf(m.From, m.Sender())
+	p.Own = p.Own && m.FromSaid == ""
 	return p
 }
 
