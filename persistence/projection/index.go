@@ -135,7 +135,9 @@ func (x *Index) tryOpen(ctx context.Context) (err error) {
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	query := url.Values{"_pragma": {"journal_mode(wal)", "synchronous(normal)", "busy_timeout(10000)", "cache_size(-4000)", "trusted_schema(off)"}}
+	// One process has the file. So what SQLite shares between connections is on the heap (unix-excl), and not in a file that is mapped: a
+	// write to that waits as long as a disk does, where nothing can stop the thread, and a collection of garbage stops all others for it.
+	query := url.Values{"vfs": {"unix-excl"}, "_pragma": {"journal_mode(wal)", "synchronous(normal)", "busy_timeout(10000)", "cache_size(-4000)", "trusted_schema(off)"}}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: x.path}).EscapedPath()+"?"+query.Encode())
 	if err != nil {
 		return err

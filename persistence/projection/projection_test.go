@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/oklog/ulid/v2"
@@ -404,5 +405,35 @@ func TestRuledCallsAreFoundOverMailboxes(t *testing.T) {
 	}
 	if found, err := x.Ruled(t.Context(), RuledQuery{Agents: both, Limit: 10}); err != nil || len(found) != 2 {
 		t.Errorf("%v %+v", err, found)
+	}
+}
+
+// TestNoFileIsMapped searches and adds at once, over several connections, and looks at what the process has mapped: a write to such memory
+// cannot be stopped while the disk hangs, and all of the process waits for it.
+func TestNoFileIsMapped(t *testing.T) {
+	b := &box{t: t, index: open(t), id: self}
+	for i := range 50 {
+		b.message(bob, fmt.Sprintf("words %d", i), capabilities.ID{})
+	}
+	var work sync.WaitGroup
+	for range 4 {
+		work.Go(func() {
+			for range 20 {
+				if _, _, err := b.index.Find(t.Context(), self, Query{Words: "words"}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for i := range 50 {
+		b.message(bob, fmt.Sprintf("words %d", 50+i), capabilities.ID{})
+	}
+	work.Wait()
+	mapped, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Skip("only Linux lists what is mapped")
+	}
+	if strings.Contains(string(mapped), filepath.Base(b.index.path)) {
+		t.Error("the file, or one beside it, is mapped")
 	}
 }
