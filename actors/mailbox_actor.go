@@ -323,6 +323,11 @@ func (b *mailboxActor) announce(evs []events.Event) {
 				b.release(func(lost error) { w.put(lost) })
 			}
 		}
+		if m, ok := e.(*events.CapabilityMinted); ok {
+			for _, w := range b.node.remoteAcks.take(formKey{b.reg.id, m.Grant.ID}) {
+				b.release(func(lost error) { w.put(lost) })
+			}
+		}
 		if number := leaseChanged(e); number != 0 {
 			b.release(func(error) { b.node.leases.notify(leaseKey{b.reg.id, number}, none{}) })
 		}

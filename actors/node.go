@@ -46,7 +46,7 @@ type Node struct {
 	turns    *turns // of guests, for listings
 
 	ended      waiters[formKey, result[view.Outcome]]        // the ends of forms
-	remoteAcks waiters[formKey, error]                       // acks of answers, by form, and of forwards, by grant
+	remoteAcks waiters[formKey, error]                       // acks of answers, by form, and of forwards, by grant; grants that a resource learns of
 	changed    waiters[capabilities.ID, none]                // changes of mailboxes; of any token, for the zero ID
 	touched    waiters[messageKey, none]                     // changes of messages
 	finished   waiters[capabilities.ID, result[view.Finish]] // the ends of agents' work

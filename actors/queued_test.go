@@ -276,6 +276,63 @@ func TestUsesOfAnAnswerGoOnWithIt(t *testing.T) {
 	}
 }
 
+// cutLine ends the line to a mailbox as a delivery that could not be made does.
+type cutLine struct{ to capabilities.ID }
+
+func (m cutLine) handle(b *mailboxActor) (*line, error) {
+	l := b.lineTo(m.to)
+	l.Break()
+	return l, nil
+}
+
+// TestUseWaitsForItsGrant resolves a request with a resource whose mailbox cannot be delivered to at that moment, as when a node was killed
+// and much is on its way. The holder uses it, and gives it on: neither is refused when the later grant comes before the first.
+func TestUseWaitsForItsGrant(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	n := openNode(t, t.TempDir())
+	fae, bob := guest(t, n, "fae"), guest(t, n, "bob")
+	if _, err := ResourcesOf(n.Host()).Make(t.Context(), NewResource{Name: "notes", Made: events.ResourceMade{Kind: capabilities.KindFolder, Folder: dir}}, false); err != nil {
+		t.Fatal(err)
+	}
+	asked := requestNamed(t, fae, "HOST", "notes")
+	write := func(a *Agent, name string) view.Use {
+		t.Helper()
+		u, err := ResourcesOf(a).Use(t.Context(), Used{Name: "notes", Verb: "write", Wait: eventually.Patience, Input: map[string]capabilities.Value{
+			"path": capabilities.String(name), "content": capabilities.String("x"),
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	wrote := make(chan view.Use, 1)
+	go func() { wrote <- write(fae, "queued") }()
+	home := resourceNamed(t, n, "notes")
+	eventually.Holds(t, "the use is queued", func() bool { return len(shownTo(t, fae, asked.Form).ToFollow) == 1 })
+	cut, err := call(t.Context(), n.Host(), cutLine{home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolve(t, n.Host(), asked.Form, "notes", capabilities.Facet{})
+	needs := requestNamed(t, bob, "HOST", "notes")
+	if err := n.Host().Forward(t.Context(), capabilities.FormID(needs.Form), "fae"); err != nil {
+		t.Fatal(err)
+	}
+	resolve(t, fae, needs.Form, "notes", capabilities.Facet{})
+	given, err := query(t.Context(), fae, func(s *mailbox.State, _ capabilities.Time) (int, error) { return s.Grants.Len(), nil })
+	if err != nil || given == 0 {
+		t.Fatalf("%d grants, %v", given, err)
+	}
+	n.registry.tell(n.Host().id, 0, retryLine{cut})
+	if u := <-wrote; u.State != view.UseDone {
+		t.Errorf("the use has ended as %+v", u)
+	}
+	if u := write(bob, "given on"); u.State != view.UseDone {
+		t.Errorf("what was given on was used as %+v", u)
+	}
+}
+
 // TestAQueuedUseIsDoneOnceAfterManyOthers comes again with a queued use as a node does that ended before it had recorded how the use ended:
 // after so many others that the resource keeps it no more. It is not done again, and who comes for it is told how it ended.
 func TestAQueuedUseIsDoneOnceAfterManyOthers(t *testing.T) {

@@ -553,8 +553,41 @@ func (rs Resources) Use(ctx context.Context, r Used) (view.Use, error) {
 	})
 }
 
-// use does a use of a resource of this node, or returns how it is.
+// use does a use of a resource of this node, or returns how it is. An agent has what it was answered before the resource has the grant,
+// which comes from who gave it: so a use by a grant that is not known there waits for that, up to longestUseWait.
 func (rs *resources) use(ctx context.Context, u use) (view.Use, error) {
+	got, err := rs.useNow(ctx, u)
+	if parley.CodeOf(err) != parley.NotPermitted || u.grant.IsZero() {
+		return got, err
+	}
+	minted := make(chan error, 1)
+	defer rs.node.remoteAcks.drop(rs.node.remoteAcks.wait(formKey{u.resource, u.grant}, minted))
+	known, failed := query(ctx, &Agent{node: rs.node, id: u.resource}, func(s *mailbox.State, _ capabilities.Time) (bool, error) {
+		return s.Grants.HasMinted(u.grant), nil
+	})
+	if failed != nil {
+		return got, failed
+	}
+	if !known {
+		after := time.NewTimer(longestUseWait)
+		defer after.Stop()
+		select {
+		case failed = <-minted:
+			if failed != nil {
+				return got, failed
+			}
+		case <-after.C:
+		case <-ctx.Done():
+			return got, errEnded(ctx, rs.node)
+		case <-rs.node.life.Done():
+			return got, errClosing()
+		}
+	}
+	return rs.useNow(ctx, u)
+}
+
+// useNow does a use of a resource of this node, or returns how it is.
+func (rs *resources) useNow(ctx context.Context, u use) (view.Use, error) {
 	home := &Agent{node: rs.node, id: u.resource}
 	made, err := madeOf(ctx, home)
 	if err != nil {

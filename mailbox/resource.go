@@ -437,6 +437,12 @@ func mintResource(c MintCapability, s *State, now capabilities.Time) error {
 	return nil
 }
 
+// IsEarly reports whether the grant derives from one that the resource does not know yet: who gave that has yet to tell, since a holder has
+// what it was answered before. The command would be refused now.
+func (c MintCapability) IsEarly(s *State) bool {
+	return s.Resource.made != nil && !c.Via.IsZero() && !s.Grants.HasMinted(c.Via) && !s.Grants.HasMinted(c.Grant.ID)
+}
+
 // liveChain returns a grant of a holder and all that it is derived from, up to one that the maker gave. It refuses with
 // NOT_PERMITTED if one of them is not known or was revoked.
 func (l *Grants) liveChain(grant, holder, maker capabilities.ID) ([]capabilities.Grant, error) {
