@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/vmihailenco/msgpack/v5"
+
 	"parley"
 	"parley/capabilities"
 	"parley/events"
@@ -46,6 +48,14 @@ type MailQueue struct {
 type QueuedUse struct {
 	*events.UseQueued
 	Ended *events.QueuedUseEnded // nil while it is queued, or goes on
+}
+
+// DecodeMsgpack implements msgpack.CustomDecoder. It makes what is embedded: where that is nil, the library starts a goroutine that makes such
+// values for ever.
+func (u *QueuedUse) DecodeMsgpack(d *msgpack.Decoder) error {
+	type plain QueuedUse
+	u.UseQueued = new(events.UseQueued)
+	return d.Decode((*plain)(u))
 }
 
 // IsQueued reports whether the message waits for the answer of a request.

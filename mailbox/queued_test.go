@@ -1,7 +1,9 @@
 package mailbox_test
 
 import (
+	"bytes"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -241,4 +243,25 @@ func TestQueuedMailGoesOnOnce(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestRestoreStartsNothing restores a mailbox whose snapshot has values with an embedded event: for one that is nil, the library that decodes
+// would start a goroutine that nobody ends.
+func TestRestoreStartsNothing(t *testing.T) {
+	v := mailboxtest.New(t)
+	for _, name := range []string{"host@A", "fae@A"} {
+		v.Add(name)
+	}
+	v.NameAgents()
+	v.Must("fae@A", mailbox.RequestForm{Kind: events.Request, Form: parley.Form{To: "HOST", Description: "which?", Name: "notes"}})
+	v.Must("fae@A", mailbox.QueueUse{Use: v.NewID(), Name: "notes", Verb: "read"})
+	v.Must("fae@A", mailbox.ScheduleMessage{To: "HOST", Post: parley.Post{Text: "later"}, At: v.Now + 1000})
+	s, err := mailbox.Restore(v.States["fae@A"].ID, []byte(v.Snapshot("fae@A")))
+	if err != nil || len(s.Mail.QueuedUses()) != 1 || s.Mail.QueuedUses()[0].Verb != "read" {
+		t.Fatal(err)
+	}
+	running := make([]byte, 1<<20)
+	if running = running[:runtime.Stack(running, true)]; bytes.Contains(running, []byte("cachedValue")) {
+		t.Errorf("there runs\n%s", running)
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/vmihailenco/msgpack/v5"
+
 	"parley"
 	"parley/capabilities"
 	"parley/events"
@@ -26,6 +28,13 @@ type Schedule struct {
 	Last    capabilities.ID // the message that was sent last; zero if none was
 	LastAt  capabilities.Time
 	Refused string // why the last one was not sent; "" if it was
+}
+
+// DecodeMsgpack implements msgpack.CustomDecoder, as QueuedUse does.
+func (s *Schedule) DecodeMsgpack(d *msgpack.Decoder) error {
+	type plain Schedule
+	s.MessageScheduled = new(events.MessageScheduled)
+	return d.Decode((*plain)(s))
 }
 
 // Schedules are the schedules of an agent, in the order of their numbers.
