@@ -126,6 +126,13 @@ func addBareValues(env *environment, c *cobra.Command, answer *api.RespondFormRe
 			continue
 		}
 		t, err := form.SplitText(a)
+		if err != nil && len(e.Fields) > 0 {
+			names := make([]string, len(e.Fields))
+			for i, f := range e.Fields {
+				names[i] = f.Name
+			}
+			err = parley.AsError(err).WithHint("the form has the fields %s: name the one that is meant, as %s:%s", parley.Shown(strings.Join(names, ", "), maxNames), names[0], a)
+		}
 		if err != nil {
 			return asUsage(c, err)
 		}
@@ -133,6 +140,9 @@ func addBareValues(env *environment, c *cobra.Command, answer *api.RespondFormRe
 	}
 	return nil
 }
+
+// maxNames bounds the names of fields in a hint, in characters.
+const maxNames = 200
 
 // answerInPerson has the person at the terminal answer a form. A wrong answer is asked for again, with the former texts
 // as defaults.

@@ -11,7 +11,7 @@ func TestTimesAreRelativeOnATerminal(t *testing.T) {
 	for want, at := range map[string]time.Time{
 		"now": now.Add(-time.Millisecond), "40s ago": now.Add(-40 * time.Second), "3m ago": now.Add(-3*time.Minute - 59*time.Second),
 		"23h ago": now.Add(-24*time.Hour + 1), "29d ago": now.Add(-30*24*time.Hour + 1), "2026-01-01": now.Add(-30 * 24 * time.Hour),
-		"in 2h": now.Add(2 * time.Hour),
+		"in 2h": now.Add(2 * time.Hour), "in 1h 23m": now.Add(83 * time.Minute), "in 11h": now.Add(11*time.Hour + 5*time.Minute),
 	} {
 		if got := Ago(at, now); got != want {
 			t.Errorf("%v is %q, want %q", at, got, want)

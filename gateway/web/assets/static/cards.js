@@ -32,7 +32,8 @@ export function tellSpans(root) {
   for (const t of root.querySelectorAll('time:is(.lasts, .age)')) t.textContent = short((Date.now() - new Date(t.dateTime)) / 1000);
   for (const t of root.querySelectorAll('time.left-time')) {
     const left = (new Date(t.dateTime) - Date.now()) / 1000;
-    t.textContent = left > 0 ? `in ${short(left)}` : 'now';
+    const minutes = left >= 3600 && left < 36000 ? Math.floor(left % 3600 / 60) : 0; // it ends so soon that these count
+    t.textContent = left > 0 ? `in ${short(left)}${minutes ? ` ${minutes} m` : ''}` : 'now';
   }
 }
 
