@@ -77,7 +77,7 @@ func TestAgentPageWorksWithoutScript(t *testing.T) {
 		want []string
 	}{
 		{"activity", []string{`href="/agents/fae?tab=access"`, `aria-current="page">Activity`, "When no rule applies: ask", `<span class="state">Always allowed</span>`, `<span class="state">Allowed by rule</span>`, ">git push</bdi>", `name="text"`}},
-		{"access", []string{h.fae.ID().String(), "@host", "<strong>SELF</strong></bdi> to <bdi", "got a reference", "its host"}},
+		{"access", []string{h.fae.ID().String(), "@host", "<strong>SELF</strong></bdi> to <bdi", `>you</bdi> <span class="muted">got a reference`, "its host"}},
 		{"rules", []string{
 			"Always</strong>", "exactly: git push<", "used 1 time, last", "Never</strong>", "not used yet", "until removed",
 			"&lt;script&gt;alert(1)&lt;/script&gt;\\u{202e}", "&lt;img src=x&gt;\\u{202e}",

@@ -456,7 +456,11 @@ func (p *agentRequest) writers() error {
 		}
 		for _, g := range given {
 			if g.Kind == capabilities.KindAgent && len(d.Writers) < shownGrants {
-				d.Writers = append(d.Writers, writer{party: partyOf(g.To, g.ToName), Why: "got a reference" + facetLimits(g.Kind, g.Facet), Since: g.At})
+				to := partyOf(g.To, g.ToName)
+				if g.To == p.principal.ID() { // the giver has a name of its own for the reader
+					to = p.partyOf(g.To)
+				}
+				d.Writers = append(d.Writers, writer{party: to, Why: "got a reference" + facetLimits(g.Kind, g.Facet), Since: g.At})
 			}
 		}
 	}
