@@ -33,7 +33,7 @@ func GeminiCLI() Agent {
 	}
 }
 
-// QwenCode returns the agent Qwen Code, whose hooks have the names of Claude Code's. Version 0.15.10 does:
+// QwenCode returns the agent Qwen Code, whose hooks have the names of Claude Code's. Versions 0.15.10 and 0.24.4 do:
 //
 //   - PreToolUse runs for each call of each mode, once its own rules, or whoever is asked at its prompt, have let it through. It takes a
 //     decision to deny. An allow asks nobody less, and an ask is a denial.
