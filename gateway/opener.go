@@ -57,6 +57,7 @@ type coders struct {
 type notedCoders struct {
 	Processes []notedProcess    `json:"processes"`
 	Sessions  []runtime.Session `json:"sessions"` // also of agents that have ended
+	Programs  []string          `json:"programs,omitempty"`
 }
 
 type notedProcess struct {
@@ -125,7 +126,7 @@ func (c *coders) load() error {
 			guest, err = c.guest(ctx, wanted, "")
 		}
 		if err == nil {
-			err = c.note(runtime.Process{}, wanted.Session, guest)
+			err = c.note(runtime.Process{}, wanted.Session, guest, "")
 		}
 		if err != nil {
 			return fmt.Errorf("register the coding agents of %s: %w", unheardFolder(c.file), err)
@@ -183,6 +184,9 @@ func loadCoders(file string, l *runtime.Launcher) error {
 	for _, one := range all.Sessions {
 		l.NoteSession(one)
 	}
+	for _, path := range all.Programs {
+		l.NoteProgram(path)
+	}
 	l.Noted() // forgets those that have ended
 	return nil
 }
@@ -207,21 +211,24 @@ func CheckOutside(coders string) error {
 		return errUnknownProcess()
 	case !owner.Agent.IsZero():
 		return backend.NotHost()
+	case owner.Unheard:
+		return backend.Unheard()
 	}
 	return nil
 }
 
-// note has a process and a session act for an agent, and returns when that is on disk. The zero process is none, and so is
-// the session "".
-func (c *coders) note(p runtime.Process, session string, agent capabilities.ID) error {
+// note has a process and a session act for an agent, and returns when that is on disk. The zero process is none, and so are
+// the session "" and the program "", which is the file that the process runs.
+func (c *coders) note(p runtime.Process, session string, agent capabilities.ID, program string) error {
 	l := c.server.node.Programs().Launcher()
-	all := notedCoders{Sessions: l.Sessions()}
+	all := notedCoders{Sessions: l.Sessions(), Programs: l.Programs()}
 	living := l.Noted()
 	_, known := living[p]
 	isNew := p.PID != 0 && !known
 	isNewSession := session != "" && !slices.ContainsFunc(all.Sessions, func(s runtime.Session) bool { return s.ID == session })
+	isNewProgram := program != "" && !slices.Contains(all.Programs, program)
 	switch {
-	case !isNew && !isNewSession:
+	case !isNew && !isNewSession && !isNewProgram:
 		return nil
 	case isNew && len(living) >= maxNoted:
 		return parley.Refuse(parley.TooLarge, "%d coding agents run already", len(living))
@@ -233,6 +240,9 @@ func (c *coders) note(p runtime.Process, session string, agent capabilities.ID) 
 	}
 	if isNewSession {
 		all.Sessions = append(all.Sessions, runtime.Session{ID: session, Agent: agent})
+	}
+	if isNewProgram {
+		all.Programs = append(all.Programs, program)
 	}
 	if c.file != "" {
 		text, err := json.Marshal(all)
@@ -248,6 +258,9 @@ func (c *coders) note(p runtime.Process, session string, agent capabilities.ID) 
 	}
 	if isNewSession {
 		l.NoteSession(runtime.Session{ID: session, Agent: agent})
+	}
+	if isNewProgram {
+		l.NoteProgram(program)
 	}
 	c.sever(c.held()...)
 	return nil
@@ -323,13 +336,17 @@ func (o *opener) owner(l *runtime.Launcher) (runtime.Owner, error) {
 	return o.owned, o.err
 }
 
-// identify returns the request with its principal, if a process below a coding agent has opened its connection.
+// identify returns the request with its principal, if a process below a coding agent has opened its connection. One below an agent whose
+// hook has not called may only register the agent: a repository has programs run before that.
 func (c *coders) identify(r *http.Request) (*http.Request, error) {
 	o, ok := httpd.By(r.Context()).(*opener)
 	if !ok {
 		return r, nil
 	}
 	owner, err := o.owner(c.server.node.Programs().Launcher())
+	if err == nil && owner.Unheard && r.URL.Path != api.RegisterPath {
+		return r, backend.Unheard()
+	}
 	if err != nil || owner.Agent.IsZero() {
 		return r, err
 	}
@@ -393,7 +410,7 @@ func (c *coders) held() []*opener {
 // sever closes connections of the host's WebSockets that are not the host's.
 func (c *coders) sever(some ...*opener) {
 	for _, o := range some {
-		if owner, err := o.owner(c.server.node.Programs().Launcher()); err != nil || !owner.Agent.IsZero() {
+		if owner, err := o.owner(c.server.node.Programs().Launcher()); err != nil || owner.Unheard || !owner.Agent.IsZero() {
 			_ = o.conn.Close() // which ends the session
 		}
 	}
@@ -547,7 +564,11 @@ func (c *coders) enter(ctx context.Context, p api.Principal, wanted api.Register
 		}
 	}
 	if !before || byProcess {
-		if err := c.note(coder, wanted.Session, guest); err != nil {
+		program := ""
+		if found {
+			program = runtime.ProgramOf(coder, wanted.Program)
+		}
+		if err := c.note(coder, wanted.Session, guest, program); err != nil {
 			return done, session, err
 		}
 	}

@@ -124,11 +124,11 @@ func TestProcessesOfCodersAreKept(t *testing.T) {
 	guest := capabilities.ID{ULID: [16]byte{1}, Node: node.ID()}
 	session := runtime.Session{ID: "a session", Agent: guest}
 	for range 2 {
-		if err := s.coders.note(self, session.ID, guest); err != nil {
+		if err := s.coders.note(self, session.ID, guest, "/opt/claude"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.coders.note(runtime.Process{}, session.ID, node.Host().ID()); err != nil { // the first counts
+	if err := s.coders.note(runtime.Process{}, session.ID, node.Host().ID(), ""); err != nil { // the first counts
 		t.Fatal(err)
 	}
 	other, again := openServer(t)
@@ -137,7 +137,7 @@ func TestProcessesOfCodersAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := other.Programs().Launcher()
-	if got := l.Noted(); len(got) != 1 || got[self] != guest || !slices.Equal(l.Sessions(), []runtime.Session{session}) {
+	if got := l.Noted(); len(got) != 1 || got[self] != guest || !slices.Equal(l.Programs(), []string{"/opt/claude"}) || !slices.Equal(l.Sessions(), []runtime.Session{session}) {
 		t.Errorf("noted after a restart: %v, %v", got, l.Sessions())
 	}
 	if err := os.WriteFile(s.coders.file, []byte("[{"), 0o600); err != nil {

@@ -57,13 +57,35 @@ func Coder(pid, named int, program string) (coder Process, folder string, found 
 	return line[at].process(), folder, true
 }
 
-// nameOf returns the name of the file that a process runs.
-func nameOf(pid int) string {
+// fileOf returns the path of the file that a process runs; "" if that cannot be read.
+func fileOf(pid int) string {
 	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {
 		return ""
 	}
-	return strings.TrimSuffix(filepath.Base(path), " (deleted)") // it was replaced since
+	return strings.TrimSuffix(path, " (deleted)") // it was replaced since
+}
+
+// nameOf returns the name of the file that a process runs.
+func nameOf(pid int) string {
+	path := fileOf(pid)
+	if path == "" {
+		return ""
+	}
+	return filepath.Base(path)
+}
+
+// ProgramOf returns the file that a coding agent runs, if that is the agent's alone: neither a shell nor what runs scripts, and in a folder
+// or under a name of the agent's. It returns "" for any other. What registers may be anything, such as a link to a person's terminal under
+// the agent's name.
+func ProgramOf(coder Process, program string) string {
+	path, name := fileOf(coder.PID), nameOf(coder.PID)
+	own, _, _ := strings.Cut(program, "-")
+	if own == "" || slices.Contains(shells, name) || slices.Contains(interpreters, name) || !coder.IsRunning() ||
+		!slices.ContainsFunc(strings.Split(path, string(filepath.Separator)), func(part string) bool { return strings.HasPrefix(part, own) }) {
+		return ""
+	}
+	return path
 }
 
 // wordsOf returns the command line of a process.

@@ -7,3 +7,6 @@ func ProcessOf(pid int) (Process, error) { return Process{PID: pid}, nil }
 
 // Coder finds none: the processes above another are not known on this system.
 func Coder(int, int, string) (coder Process, folder string, found bool) { return Process{}, "", false }
+
+// ProgramOf finds nothing.
+func ProgramOf(Process, string) string { return "" }

@@ -29,9 +29,10 @@ type Launcher struct {
 	began   bool             // a program was started, now or before
 	strays  bool             // this process takes over what programs leave behind
 	noted   map[Process]capabilities.ID
-	notes   uint64 // how many were noted, sessions too
+	notes   uint64 // how many were noted, sessions and programs too
 
 	sessions []Session // the latest is last
+	programs []string  // files of coding agents that were noted, the latest is last
 }
 
 // started is a running program.
@@ -149,6 +150,7 @@ type Owner struct {
 	Agent   capabilities.ID // it is a noted process or below one; the agent that the outermost of them acts for
 	Noted   []Process       // those processes, the innermost first
 	Session string          // the noted session that its environment names, if it is below none of them
+	Unheard bool            // it is below none of them, and below a program that coding agents run which were noted
 }
 
 // Coder returns the innermost of the noted processes; the zero Process if there is none.
@@ -162,6 +164,7 @@ func (o Owner) Coder() Process {
 // Owner returns the owner of a process. What descends from a program belongs to it, and what is in its process group, its
 // session or its cgroup. What descends from a noted process is below it. So is what is in the group or the session of
 // such a process that still runs. The same holds for what names a noted process, or a noted session, in its environment.
+// What is below a program of coding agents, and none of these, is unheard: no hook of that agent has called yet, or none is entered.
 // Owner returns an error if that cannot be known, for example if the process is gone. It does so too for one that names
 // another session, and has no coding agent above.
 func (l *Launcher) Owner(pid int) (Owner, error) {
@@ -231,6 +234,26 @@ func (l *Launcher) Sessions() []Session {
 	return slices.Clone(l.sessions)
 }
 
+// maxPrograms bounds the programs of coding agents that are known.
+const maxPrograms = 64
+
+// NoteProgram notes the file of a coding agent's program, as ProgramOf returns it: each process that runs it is a coding agent.
+func (l *Launcher) NoteProgram(path string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !slices.Contains(l.programs, path) {
+		l.programs = append(l.programs[max(0, len(l.programs)-maxPrograms+1):], path)
+		l.notes++
+	}
+}
+
+// Programs returns the files of coding agents' programs, the latest last.
+func (l *Launcher) Programs() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.programs)
+}
+
 // agentOf returns the agent that a session was noted for, or the zero ID. The caller holds mu.
 func (l *Launcher) agentOf(session string) capabilities.ID {
 	for _, s := range l.sessions {
@@ -241,16 +264,16 @@ func (l *Launcher) agentOf(session string) capabilities.ID {
 	return capabilities.ID{}
 }
 
-// Notes returns a number that grows with each process and session that is noted.
+// Notes returns a number that grows with each process, session and program that is noted.
 func (l *Launcher) Notes() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.notes
 }
 
-// Looks reports whether there was a program, or a process or session is noted: else no process has an owner.
+// Looks reports whether there was a program, or a process, session or coding agent's program is noted: else no process has an owner.
 func (l *Launcher) Looks() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.began || len(l.noted) > 0 || len(l.sessions) > 0
+	return l.began || len(l.noted) > 0 || len(l.sessions) > 0 || len(l.programs) > 0
 }

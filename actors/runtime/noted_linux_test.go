@@ -2,8 +2,10 @@ package runtime
 
 import (
 	"bufio"
+	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
@@ -152,5 +154,39 @@ func TestCoderIsTheProcessAbove(t *testing.T) {
 	}
 	if p, _, found := Coder(pids[1], 0, "claude-code"); found {
 		t.Errorf("above a hook of another agent: %v", p)
+	}
+}
+
+// TestProgramsOfCodersAreTheirOwn looks up the file that a coding agent runs. It is noted if nobody else runs it: not for a shell, for what
+// runs scripts, or for a link to another's program under the agent's name.
+func TestProgramsOfCodersAreTheirOwn(t *testing.T) {
+	folder := t.TempDir()
+	copyShell(t, folder+"/codex")
+	sleep, err := exec.LookPath("sleep")
+	if err == nil {
+		sleep, err = filepath.EvalSymlinks(sleep)
+	}
+	if err == nil {
+		err = os.Symlink(sleep, folder+"/claude")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, pids := startLines(t, 3, `cd `+folder+`; ./codex -c 'echo $$; sleep 60; true' & sh -c 'echo $$; sleep 60; true' & sh -c 'echo $$; exec ./claude 60' & read wait; kill $(jobs -p)`)
+	found := map[string]bool{}
+	for _, pid := range pids {
+		p, err := ProcessOf(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, program := range []string{"claude-code", "codex"} {
+			found[ProgramOf(p, program)] = true
+		}
+	}
+	if want := map[string]bool{"": true, folder + "/codex": true}; !maps.Equal(found, want) {
+		t.Errorf("the programs are %v", found)
+	}
+	if p := (Process{PID: pids[0], Start: "before"}); ProgramOf(p, "codex") != "" {
+		t.Error("a process that has ended has a program")
 	}
 }

@@ -158,6 +158,7 @@ func (l *Launcher) climb(pid int) (owner Owner, settled bool, err error) {
 		}
 	}
 	owner.above(l, line)
+	unheard := l.runsCoder(line[1:])
 	for _, leader := range []int{line[0].group, line[0].session} { // an orphan descends from neither
 		if !owner.Agent.IsZero() {
 			break
@@ -167,11 +168,19 @@ func (l *Launcher) climb(pid int) (owner Owner, settled bool, err error) {
 			continue
 		}
 		owner.above(l, above)
+		unheard = unheard || l.runsCoder(above)
 	}
 	if owner.Agent.IsZero() {
 		err = owner.named(l, line)
 	}
+	owner.Unheard = unheard && owner.Agent.IsZero()
 	return owner, true, err
+}
+
+// runsCoder reports whether one of some processes runs the program of a coding agent that was noted.
+func (l *Launcher) runsCoder(line []standing) bool {
+	programs := l.Programs()
+	return len(programs) > 0 && slices.ContainsFunc(line, func(s standing) bool { return slices.Contains(programs, fileOf(s.pid)) })
 }
 
 // above adds the noted processes of a lineage.

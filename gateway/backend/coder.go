@@ -33,6 +33,12 @@ func NotHost() *parley.Error {
 	return parley.Refuse(parley.NotPermitted, "a coding agent has started this process, which acts for the agent's own guest alone").WithHint(outside)
 }
 
+// Unheard returns the refusal of what a process does below a coding agent whose hook has not called, where such agents have hooks.
+func Unheard() *parley.Error {
+	return parley.Refuse(parley.NotPermitted, "a coding agent has started this process, and its hook has not called, or is not entered: it acts for nobody").
+		WithHint(outside + "; parley setup enters the hooks")
+}
+
 // fromBelow returns an error as a process below a coding agent reads it. What is not there may be there for the host.
 func (p *principal) fromBelow(err error) error {
 	if !p.below {
