@@ -503,6 +503,9 @@ func (c *coders) register(ctx context.Context, p api.Principal, wanted api.Regis
 	if len(wanted.Session) > maxSession {
 		return api.Registered{}, parley.Refuse(parley.InvalidArgument, "a session of %d bytes: at most %d", len(wanted.Session), maxSession)
 	}
+	if wanted.Probe {
+		return api.Registered{}, c.probed(ctx, wanted)
+	}
 	done, session, err := c.enter(ctx, p, wanted)
 	if err == nil && wanted.Writes != nil {
 		who := session
@@ -522,6 +525,21 @@ func (c *coders) register(ctx context.Context, p api.Principal, wanted api.Regis
 		err = c.server.coding.End(ctx, session)
 	}
 	return done, err
+}
+
+// probed notes the file that a coding agent runs which is tried.
+func (c *coders) probed(ctx context.Context, wanted api.Register) error {
+	c.registering.Lock()
+	defer c.registering.Unlock()
+	o, byProcess := httpd.By(ctx).(*opener)
+	if !byProcess || o.process.PID == 0 {
+		return nil
+	}
+	coder, _, found := runtime.Coder(o.process.PID, wanted.Process, wanted.Program)
+	if !found {
+		return nil
+	}
+	return c.note(runtime.Process{}, "", capabilities.ID{}, runtime.ProgramOf(coder, wanted.Program))
 }
 
 // enter is register, but for the mail. It returns the agent of the session, zero for none.

@@ -177,25 +177,22 @@ func TestWhatOutlivesACoderDecidesNothing(t *testing.T) {
 }
 
 // TestClaudeCodeStartsNothingAsTheHost has the settings of a repository start programs as a session begins, before its first hook: one for
-// the key, and a hook. They decide nothing, where an earlier session of Claude Code has called its hook.
+// the key, and a hook. They decide nothing, also in the first session behind setup, which has had Claude Code try its hook.
 func TestClaudeCodeStartsNothingAsTheHost(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("processes are told apart on Linux alone")
 	}
-	const before, prompt = "Say hello", "Say hello again"
+	const prompt = "Say hello"
 	state := nodeTest(t)
 	for _, args := range [][]string{{"mkguest", "fae"}, {"approve", "shell", `{"command":"make release"}`, "--as", "fae", "--no-wait"}} {
 		if _, errs, exit := runTest(t.Context(), state, nil, args...); exit != 0 {
 			t.Fatal(errs)
 		}
 	}
-	c := newClaude(
-		t, modeltest.Script{Prompt: before, Turns: []modeltest.Turn{{Text: "hello"}}},
-		modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Text: "hello"}}},
-	)
+	c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Text: "hello"}}})
+	c.onPath(t, "claude")
 	c.setUpFor(t, "claude-code", state)
-	c.print(t, "-p", before)
 	program, err := exec.LookPath("parley")
 	if err != nil {
 		t.Fatal(err)

@@ -94,6 +94,7 @@ On PreToolUse a call without effect, and one that the agent's own settings allow
 				fmt.Fprintln(env.stderr, hook.ProbeDied)
 				return dies()
 			}
+			agent.NoteProgram(c.Context(), hook.Options{Client: env.clientOf, Env: env.lookup, Dial: env.dial, Holder: env.options.state.nodeProcess})
 			response, err := agent.RefuseProbe(env.stdin, hook.ProbeReason(token, string(env.options.state)))
 			if err != nil || response == nil {
 				return err

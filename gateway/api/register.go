@@ -21,6 +21,7 @@ type Register struct {
 	Process int    `json:"process,omitempty"` // the agent's process, as the agent says; 0: it is the one above the caller
 	Session string `json:"session,omitempty"` // that the agent works in, as what it starts has it in its environment; "" for none, at most 128 bytes
 
+	Probe  bool        `json:"probe,omitempty"`  // the agent is tried: only the file that it runs is noted
 	Single bool        `json:"single,omitempty"` // the agent's process works in one session at a time: another takes its place
 	Server bool        `json:"server,omitempty"` // the caller serves a session that others register; what it says of that may be of an earlier one
 	Mail   *MailMoment `json:"mail,omitempty"`   // of a hook that can carry a notice of mail; nil for any other

@@ -1,11 +1,15 @@
 package hook
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"path/filepath"
+	"time"
 
 	"parley/cmd/parley/terminal"
+	"parley/gateway/api"
 )
 
 // ProbeVariable is the environment variable by which "parley doctor" tells hooks that it has a coding agent try a call. A
@@ -32,6 +36,18 @@ const probeWords = "; hooks deny each call while " + ProbeVariable + " is in the
 
 // ProbeDied is what a hook says as it kills itself.
 const ProbeDied = "parley: this hook ends itself, as " + ProbeVariable + " in its environment says" + probeWords
+
+const noteTime = 5 * time.Second // for a node to note a program
+
+// NoteProgram tells the node, where one runs, which file the agent runs: so what its sessions start before their hooks acts for nobody. It
+// registers no session.
+func (a Agent) NoteProgram(ctx context.Context, o Options) {
+	ctx, cancel := context.WithTimeout(ctx, noteTime)
+	defer cancel()
+	wanted := api.Register{Program: a.Name, Title: a.Title, Probe: true}
+	wanted.Process, _ = a.Process(o.Env)
+	_, _ = o.exchange(ctx, http.MethodPost, api.RegisterPath, wanted) // the first session tells it too
+}
 
 // RefuseProbe reads a request of the agent, and returns the response that denies the call for a reason. It returns none
 // where the event asks about no call.
