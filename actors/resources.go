@@ -554,36 +554,55 @@ func (rs Resources) Use(ctx context.Context, r Used) (view.Use, error) {
 }
 
 // use does a use of a resource of this node, or returns how it is. An agent has what it was answered before the resource has the grant,
-// which comes from who gave it: so a use by a grant that is not known there waits for that, up to longestUseWait.
+// which comes from who gave it: so a use waits for its grant, and for those that it derives from, up to longestUseWait.
 func (rs *resources) use(ctx context.Context, u use) (view.Use, error) {
 	got, err := rs.useNow(ctx, u)
 	if parley.CodeOf(err) != parley.NotPermitted || u.grant.IsZero() {
 		return got, err
 	}
-	minted := make(chan error, 1)
-	defer rs.node.remoteAcks.drop(rs.node.remoteAcks.wait(formKey{u.resource, u.grant}, minted))
-	known, failed := query(ctx, &Agent{node: rs.node, id: u.resource}, func(s *mailbox.State, _ capabilities.Time) (bool, error) {
-		return s.Grants.HasMinted(u.grant), nil
-	})
-	if failed != nil {
-		return got, failed
-	}
-	if !known {
-		after := time.NewTimer(longestUseWait)
-		defer after.Stop()
+	after := time.NewTimer(longestUseWait)
+	defer after.Stop()
+	for {
+		came := make(chan error, 1)
+		waiting := &waiter[formKey, error]{ch: came}
+		waits, failed := call(ctx, &Agent{node: rs.node, id: u.resource}, awaitGrant{u.grant, u.by, waiting})
+		if failed != nil {
+			return got, failed
+		}
+		if !waits {
+			return rs.useNow(ctx, u)
+		}
 		select {
-		case failed = <-minted:
-			if failed != nil {
-				return got, failed
-			}
+		case failed = <-came:
 		case <-after.C:
+			failed = err
 		case <-ctx.Done():
-			return got, errEnded(ctx, rs.node)
+			failed = errEnded(ctx, rs.node)
 		case <-rs.node.life.Done():
-			return got, errClosing()
+			failed = errClosing()
+		}
+		rs.node.remoteAcks.drop(waiting)
+		if failed != nil {
+			return got, failed
 		}
 	}
-	return rs.useNow(ctx, u)
+}
+
+// awaitGrant adds the waiter for the next grant that has to come for a holder to use the resource by one. It reports whether there is such.
+type awaitGrant struct {
+	grant, holder capabilities.ID
+	waiting       *waiter[formKey, error]
+}
+
+func (m awaitGrant) handle(b *mailboxActor) (bool, error) {
+	if b.state.Resource.Made() == nil || b.state.Profile.Archived {
+		return false, nil
+	}
+	next := b.state.Grants.Awaited(m.grant, m.holder, b.state.Profile.By)
+	if !next.IsZero() {
+		b.node.remoteAcks.add(formKey{b.reg.id, next}, m.waiting)
+	}
+	return !next.IsZero(), nil
 }
 
 // useNow does a use of a resource of this node, or returns how it is.
