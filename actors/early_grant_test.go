@@ -1,7 +1,10 @@
 package actors
 
 import (
+	"context"
+	"sync"
 	"testing"
+	"time"
 
 	"parley"
 	"parley/actors/peers"
@@ -91,4 +94,48 @@ func TestInventedParentsHoldUpNoMail(t *testing.T) {
 	}
 	packet(1, m.item(events.OutboxMint, m.host, folder, grant))
 	m.wantAccepted(packet(2, m.item(events.OutboxCopy, m.host, fae.id, m.message(fae.id, via)))[0])
+}
+
+// TestWaitingUsesOfAGuestHoldUpNoOther has a guest of b keep as many uses waiting for a's decision as it can. Mail from b to a goes on, and so
+// do uses of b's host.
+func TestWaitingUsesOfAGuestHoldUpNoOther(t *testing.T) {
+	t.Parallel()
+	a, b := openClusterNode(t, "a", false), openClusterNode(t, "b", true)
+	connectHosts(t, b, a)
+	makeFolder(t, a.Host(), "notes")
+	if err := a.Host().Names().Copy(t.Context(), "notes", "asked", capabilities.Facet{Ask: true}); err != nil {
+		t.Fatal(err)
+	}
+	adoptReference(t, b.Host(), send(t, a.Host(), "b", "@notes").Message, "notes", "notes")
+	adoptReference(t, b.Host(), send(t, a.Host(), "b", "@asked").Message, "asked", "asked")
+	fae := guest(t, b.Node, "fae")
+	resolve(t, b.Host(), requestNamed(t, fae, "HOST", "asked").Form, "asked", capabilities.Facet{})
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer cancel()
+	for range 16 {
+		all.Go(func() {
+			for ctx.Err() == nil { // it may be refused at once
+				_, _ = ResourcesOf(fae).Use(ctx, Used{Name: "asked", Verb: "list", Wait: eventually.Patience})
+			}
+		})
+	}
+	eventually.Holds(t, "uses of the guest wait", func() bool {
+		in, err := a.Host().Mail().Inbox(t.Context(), view.MessageFilter{Pending: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(in.Messages) >= usesElsewhereOfOne
+	})
+	began := time.Now()
+	for i := range 20 {
+		if _, err := writeNotes(t, b.Host(), "notes", "mine"); err != nil {
+			t.Fatalf("use %d of another: %v", i, err)
+		}
+		awaitMessage(t, a.Host(), send(t, b.Host(), "a", "does this arrive?").Message)
+	}
+	if took := time.Since(began); took > longestUseWait {
+		t.Errorf("20 uses and messages took %s", took)
+	}
 }
