@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -161,9 +160,7 @@ func (m *acceptItem) handle(b *mailboxActor) {
 	var err error
 	switch outbox.TurnOf(m.line.HasRefused(), isCopy) {
 	case outbox.Decide:
-		if err = whatIsEarly(b, c); err == nil {
-			_, err = b.decide(c)
-		}
+		_, err = b.decide(c)
 	case outbox.Refuse:
 		err = b.refuse(c)
 	default:
@@ -187,16 +184,6 @@ func (m *acceptItem) handle(b *mailboxActor) {
 		breakLine(m.node, m.line, m.from, err)
 	}
 }
-
-// whatIsEarly returns an error that may pass for a grant that comes before the one from which it derives.
-func whatIsEarly(b *mailboxActor, c mailbox.Command) error {
-	if m, ok := c.(mailbox.MintCapability); ok && m.IsEarly(b.state) {
-		return errEarly
-	}
-	return nil
-}
-
-var errEarly = errors.New("the grant from which it derives has not come yet")
 
 // waitForRefusal has the sender begin another line when the refusal is in its log. If a crash lost the refusal, the copy
 // would be delivered again, and might be accepted after this item.

@@ -147,9 +147,6 @@ func acceptWithin(b *mailboxActor, d *peers.Delivery) (err error) {
 // decideReported has the mailbox decide on a command of another node. What that says of the mailbox's own agent, and its
 // log does not have, is logged.
 func decideReported(b *mailboxActor, d *peers.Delivery, c mailbox.Command) error {
-	if err := whatIsEarly(b, c); err != nil {
-		return err
-	}
 	evs, err := b.decide(c)
 	if o, ok := c.(mailbox.RemoteOutcome); ok && len(evs) > 0 {
 		said := events.Event(o.Answered)

@@ -7,6 +7,9 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/passkeys"
+	"parley/internal/eventually"
+	"parley/internal/passkeytest"
 	"parley/mailbox"
 	"parley/mailbox/proof"
 )
@@ -115,6 +118,58 @@ func TestProofOfACopy(t *testing.T) {
 		p, _ := provenBy(t, by, asked.Form, false)
 		if p.Mailbox != by.id || p.Outcome.By != bob.id || string(p.Outcome.Values) != `{"port":"80"}` || p.Digest.String() == "" {
 			t.Errorf("%+v", p)
+		}
+	}
+}
+
+// TestProofSaysWhichReferenceWasSigned proves what was given in answer to a request with a passkey, at the home and on the answerer's node.
+func TestProofSaysWhichReferenceWasSigned(t *testing.T) {
+	t.Parallel()
+	a, b := openClusterNode(t, "a", false), openClusterNode(t, "b", true)
+	connectHosts(t, b, a)
+	makeFolder(t, b.Host(), "notes")
+	makeFolder(t, b.Host(), "other")
+	var challenges passkeys.Challenges
+	SetChallenges(b.Node, challenges.Answer)
+	d := passkeytest.NewDevice(t, signedOrigin)
+	if err := b.Host().do(t.Context(), mailbox.AddPasskey{PasskeyAdded: d.Added(t, "phone")}); err != nil {
+		t.Fatal(err)
+	}
+	asked, err := a.Host().Requests().Send(t.Context(), parley.Request{To: "b", Text: "notes", Name: "notes", Passkey: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitMessage(t, b.Host(), asked.Form)
+	ref := capabilities.FormID(asked.Form)
+	if err := b.Host().Names().Copy(t.Context(), "notes", "chosen", capabilities.Facet{}); err != nil {
+		t.Fatal(err)
+	}
+	sign := func() parley.Answer {
+		ans := parley.Answer{Texts: []parley.FieldText{{Name: "value", Text: "chosen"}}}
+		s, _, err := PasskeysOf(b.Host()).Statement(t.Context(), ref, ans)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ans.Passkey = d.Sign(t, challenges.Ask(b.host, s))
+		return ans
+	}
+	signed := sign()
+	if err := b.Host().do(t.Context(), mailbox.UnbindName{Name: "chosen"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Host().Names().Copy(t.Context(), "other", "chosen", capabilities.Facet{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Host().Answer(t.Context(), ref, signed); parley.CodeOf(err) != parley.PasskeyRefused {
+		t.Errorf("the name that was signed leads elsewhere: %v", err)
+	}
+	if _, err := b.Host().Answer(t.Context(), ref, sign()); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []*clusterNode{a, b} {
+		eventually.Holds(t, "the form has ended", func() bool { return shownTo(t, n.Host(), asked.Form).Outcome != nil })
+		if p, _ := provenBy(t, n.Host(), asked.Form, false); len(p.Signed) != 1 || !strings.Contains(string(p.Outcome.Values), resourceNamed(t, b.Node, "other").String()) {
+			t.Errorf("the proof of %s has %d signatures of %s", n.options.Name, len(p.Signed), p.Outcome.Values)
 		}
 	}
 }

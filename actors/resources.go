@@ -24,6 +24,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/fair"
 	"parley/mailbox"
 	"parley/persistence"
 )
@@ -44,11 +45,13 @@ import (
 const (
 	secretsFolder = "secrets"
 
-	longestUseWait = 10 * time.Second // that another node is kept waiting for a use
-	longestAbsence = 2 * time.Minute  // of the caller of a use that is asked for: one without a key has gone then
-	keptResults    = 64               // of uses that have ended, for callers that come again
-	usesOfOneNode  = 16               // that are served for another node at once
-	listedUses     = 20               // of a resource, to a holder
+	longestUseWait     = 10 * time.Second // that another node is kept waiting for a use
+	longestAbsence     = 2 * time.Minute  // of the caller of a use that is asked for: one without a key has gone then
+	keptResults        = 64               // of uses that have ended, for callers that come again
+	usesOfOneNode      = 16               // that are served for another node at once
+	usesElsewhere      = 4                // of guests that another node is kept with at once: it takes 8 packets of a node, mail among them
+	usesElsewhereOfOne = 3                // of one guest
+	listedUses         = 20               // of a resource, to a holder
 )
 
 // resources does the uses of the node's resources.
@@ -63,7 +66,8 @@ type resources struct {
 	results map[capabilities.ID]view.Use
 	order   []capabilities.ID // of results, the oldest first
 	serving map[capabilities.NodeID]int
-	going   map[capabilities.ID]bool // queued uses that go on in this process
+	turns   map[capabilities.NodeID]*fair.Queue[capabilities.ID] // of guests, with uses at another node
+	going   map[capabilities.ID]bool                             // queued uses that go on in this process
 }
 
 // openUse is a use that has not ended and that this process knows: it waits for a decision, or is under way.
@@ -84,7 +88,7 @@ type openUse struct {
 
 func newResources(n *Node) *resources {
 	return &resources{
-		node: n, kinds: resource.Kinds(), absence: longestAbsence, since: time.Now(), open: map[capabilities.ID]*openUse{}, results: map[capabilities.ID]view.Use{}, serving: map[capabilities.NodeID]int{}, going: map[capabilities.ID]bool{},
+		node: n, kinds: resource.Kinds(), absence: longestAbsence, since: time.Now(), open: map[capabilities.ID]*openUse{}, results: map[capabilities.ID]view.Use{}, serving: map[capabilities.NodeID]int{}, turns: map[capabilities.NodeID]*fair.Queue[capabilities.ID]{}, going: map[capabilities.ID]bool{},
 	}
 }
 
@@ -554,36 +558,55 @@ func (rs Resources) Use(ctx context.Context, r Used) (view.Use, error) {
 }
 
 // use does a use of a resource of this node, or returns how it is. An agent has what it was answered before the resource has the grant,
-// which comes from who gave it: so a use by a grant that is not known there waits for that, up to longestUseWait.
+// which comes from who gave it: so a use waits for its grant, and for those that it derives from, up to longestUseWait.
 func (rs *resources) use(ctx context.Context, u use) (view.Use, error) {
 	got, err := rs.useNow(ctx, u)
 	if parley.CodeOf(err) != parley.NotPermitted || u.grant.IsZero() {
 		return got, err
 	}
-	minted := make(chan error, 1)
-	defer rs.node.remoteAcks.drop(rs.node.remoteAcks.wait(formKey{u.resource, u.grant}, minted))
-	known, failed := query(ctx, &Agent{node: rs.node, id: u.resource}, func(s *mailbox.State, _ capabilities.Time) (bool, error) {
-		return s.Grants.HasMinted(u.grant), nil
-	})
-	if failed != nil {
-		return got, failed
-	}
-	if !known {
-		after := time.NewTimer(longestUseWait)
-		defer after.Stop()
+	after := time.NewTimer(longestUseWait)
+	defer after.Stop()
+	for {
+		came := make(chan error, 1)
+		waiting := &waiter[formKey, error]{ch: came}
+		waits, failed := call(ctx, &Agent{node: rs.node, id: u.resource}, awaitGrant{u.grant, u.by, waiting})
+		if failed != nil {
+			return got, failed
+		}
+		if !waits {
+			return rs.useNow(ctx, u)
+		}
 		select {
-		case failed = <-minted:
-			if failed != nil {
-				return got, failed
-			}
+		case failed = <-came:
 		case <-after.C:
+			failed = err
 		case <-ctx.Done():
-			return got, errEnded(ctx, rs.node)
+			failed = errEnded(ctx, rs.node)
 		case <-rs.node.life.Done():
-			return got, errClosing()
+			failed = errClosing()
+		}
+		rs.node.remoteAcks.drop(waiting)
+		if failed != nil {
+			return got, failed
 		}
 	}
-	return rs.useNow(ctx, u)
+}
+
+// awaitGrant adds the waiter for the next grant that has to come for a holder to use the resource by one. It reports whether there is such.
+type awaitGrant struct {
+	grant, holder capabilities.ID
+	waiting       *waiter[formKey, error]
+}
+
+func (m awaitGrant) handle(b *mailboxActor) (bool, error) {
+	if b.state.Resource.Made() == nil || b.state.Profile.Archived {
+		return false, nil
+	}
+	next := b.state.Grants.Awaited(m.grant, m.holder, b.state.Profile.By)
+	if !next.IsZero() {
+		b.node.remoteAcks.add(formKey{b.reg.id, next}, m.waiting)
+	}
+	return !next.IsZero(), nil
 }
 
 // useNow does a use of a resource of this node, or returns how it is.
@@ -1009,7 +1032,7 @@ func (rs Resources) useElsewhere(ctx context.Context, u use) (view.Use, error) {
 	for sent := false; ; sent = true {
 		left := time.Until(until)
 		p.WaitMs = uint32(max(0, min(left, longestUseWait)).Milliseconds())
-		body, err := n.peers.Use(ctx, u.resource.Node, p)
+		body, err := rs.sendUse(ctx, u.resource.Node, p)
 		switch code := parley.CodeOf(err); {
 		case ctx.Err() != nil:
 			return view.Use{}, errEnded(ctx, n)
@@ -1035,6 +1058,31 @@ func (rs Resources) useElsewhere(ctx context.Context, u use) (view.Use, error) {
 			return view.Use{}, err
 		}
 	}
+}
+
+// sendUse sends a use to the home of its resource, which may keep it waiting. Guests take turns with that: else one that waits for many
+// decisions would take all that a node receives of this one at once, and hold up its mail.
+func (rs Resources) sendUse(ctx context.Context, to capabilities.NodeID, p peers.UsePacket) ([]byte, error) {
+	n := rs.agent.node
+	if !rs.agent.IsHost() && n.peers.Knows(to) {
+		place, err := n.resources.turnsAt(to).Enter(ctx, n.accounts.headOf(rs.agent.id))
+		if err != nil {
+			return nil, err
+		}
+		defer place.Leave()
+	}
+	return n.peers.Use(ctx, to, p)
+}
+
+func (rs *resources) turnsAt(node capabilities.NodeID) *fair.Queue[capabilities.ID] {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	turns := rs.turns[node]
+	if turns == nil {
+		turns = fair.New[capabilities.ID](usesElsewhere, usesElsewhereOfOne)
+		rs.turns[node] = turns
+	}
+	return turns
 }
 
 // ServeUse implements peers.Node.

@@ -1,6 +1,9 @@
 package capabilities
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // Grant records that one agent gave a reference to another, with a message. Parent is the grant by which the giver held
 // it; zero if the giver holds it by no grant.
@@ -74,15 +77,41 @@ func (l *Ledger) Mark(id ID, at Time) {
 // those that it was given.
 func (l *Ledger) Cut(id ID) []Grant {
 	ended := map[ID]bool{id: true}
-	var cut []Grant
-	for _, g := range l.grants { // a grant comes after its parent
-		if !ended[g.ID] && !ended[g.Parent] {
-			continue
+	end := func() (news bool) {
+		for i := range l.grants {
+			if g := &l.grants[i]; ended[g.Parent] && !ended[g.ID] {
+				ended[g.ID], news = true, true
+			}
 		}
-		ended[g.ID] = true
-		if g.Revoked == 0 {
+		return news
+	}
+	if end() && end() { // seldom: some come before their parent, in whatever order another node likes
+		l.endAll(ended)
+	}
+	var cut []Grant
+	for _, g := range l.grants {
+		if ended[g.ID] && g.Revoked == 0 {
 			cut = append(cut, g)
 		}
 	}
 	return cut
+}
+
+// endAll adds to the grants that have ended all that derive from them.
+func (l *Ledger) endAll(ended map[ID]bool) {
+	derived := map[ID][]ID{}
+	for _, g := range l.grants {
+		derived[g.Parent] = append(derived[g.Parent], g.ID)
+	}
+	next := slices.Collect(maps.Keys(ended))
+	for len(next) > 0 {
+		last := len(next) - 1
+		of := derived[next[last]]
+		next = next[:last]
+		for _, id := range of {
+			if !ended[id] {
+				ended[id], next = true, append(next, id)
+			}
+		}
+	}
 }

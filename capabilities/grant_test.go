@@ -44,6 +44,34 @@ func TestCutReturnsDerivedGrants(t *testing.T) {
 	}
 }
 
+// TestCutReturnsGrantsThatCameBeforeTheirParent adds grants in each order: as another node likes.
+func TestCutReturnsGrantsThatCameBeforeTheirParent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var all []Grant
+		for n := range byte(8) {
+			g := Grant{ID: testID(n + 1), Kind: KindAgent}
+			if parent := rapid.ByteRange(0, n).Draw(t, "parent"); parent != 0 {
+				g.Parent = testID(parent)
+			}
+			all = append(all, g)
+		}
+		var ordered, other Ledger
+		for _, g := range all {
+			ordered.Add(g)
+		}
+		for _, g := range rapid.Permutation(all).Draw(t, "order") {
+			other.Add(g)
+		}
+		for _, g := range all {
+			want, got := cutIDs(&ordered, g.ID), cutIDs(&other, g.ID)
+			slices.SortFunc(got, ID.Compare)
+			if slices.SortFunc(want, ID.Compare); !slices.Equal(got, want) {
+				t.Fatalf("%s ends %v, and in another order %v", g.ID, want, got)
+			}
+		}
+	})
+}
+
 func TestLedgerKeepsFirstGrant(t *testing.T) {
 	var l Ledger
 	l.Add(Grant{ID: testID(1), Name: "first"})

@@ -145,12 +145,6 @@ func (l *Grants) needsMint(g capabilities.Grant) bool {
 	return isRemote(g.To, l.self.Node) && g.Kind == capabilities.KindAgent && g.Target != l.self && g.To != g.Target
 }
 
-// HasMinted reports whether the agent can be reached by a grant, or could be until that was revoked.
-func (l *Grants) HasMinted(grant capabilities.ID) bool {
-	_, ok := l.minted.Get(grant)
-	return ok
-}
-
 // addMinted adds a grant by which another node can reach the agent. It is revoked at once if its parent is.
 func (l *Grants) addMinted(g capabilities.Grant) {
 	l.minted.Add(g)

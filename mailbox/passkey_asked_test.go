@@ -1,6 +1,7 @@
 package mailbox_test
 
 import (
+	"slices"
 	"testing"
 
 	"parley"
@@ -178,7 +179,8 @@ func TestRequestThatAsksForAPasskey(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		given := replyWith(form.ID, "value", one.give)
+		v.Must(one.answerer, mailbox.CopyName{From: one.give, To: "chosen", Facet: capabilities.Facet{Uses: 5}})
+		given := replyWith(form.ID, "value", "chosen")
 		given.Narrow = map[string]capabilities.Facet{"value": {Uses: 2}}
 		_, _, err = v.States[one.answerer].DraftAnswer(given, v.Now, v.IDsOf(one.answerer))
 		wantsPasskey(t, "given without it", err)
@@ -188,9 +190,32 @@ func TestRequestThatAsksForAPasskey(t *testing.T) {
 		if _, _, err := v.States[one.answerer].DraftAnswer(more, v.Now, v.IDsOf(one.answerer)); parley.CodeOf(err) != parley.PasskeyRefused {
 			t.Errorf("%s: more is given than was signed: %v", one.asker, err)
 		}
+		named := signed
+		named.Texts = []events.FieldText{{Name: "value", Text: one.give}}
+		if _, _, err := v.States[one.answerer].DraftAnswer(named, v.Now, v.IDsOf(one.answerer)); parley.CodeOf(err) != parley.PasskeyRefused {
+			t.Errorf("%s: another name is given than was signed: %v", one.asker, err)
+		}
+		for _, other := range []mailbox.CopyName{{From: "HOST", To: "chosen", Facet: capabilities.Facet{Uses: 5}}, {From: one.give, To: "chosen"}} {
+			v.Must(one.answerer, mailbox.UnbindName{Name: "chosen"})
+			v.Must(one.answerer, other)
+			if _, _, err := v.States[one.answerer].DraftAnswer(signed, v.Now, v.IDsOf(one.answerer)); parley.CodeOf(err) != parley.PasskeyRefused {
+				t.Errorf("%s: the name that was signed leads to %+v now: %v", one.asker, other, err)
+			}
+		}
+		v.Must(one.answerer, mailbox.UnbindName{Name: "chosen"})
+		v.Must(one.answerer, mailbox.CopyName{From: one.give, To: "chosen", Facet: capabilities.Facet{Uses: 5}})
 		c, _, err := v.States[one.answerer].DraftAnswer(signed, v.Now, v.IDsOf(one.answerer))
 		if err != nil {
 			t.Fatal(err)
+		}
+		if one.answerer == "host@B" {
+			other := c
+			other.Grants = slices.Clone(c.Grants)
+			other.Grants[0].Target = v.States["host@B"].ID
+			other.Values = map[string]capabilities.Value{"value": capabilities.Reference(other.Grants[0].Ref())}
+			if _, err := v.Decide(one.asker, mailbox.RemoteAnswer{SettleForm: other}); parley.CodeOf(err) != parley.PasskeyRefused {
+				t.Errorf("the home takes another reference than was signed: %v", err)
+			}
 		}
 		unsigned := c
 		unsigned.Signed = nil

@@ -103,7 +103,12 @@ func (p *Passkeys) Signature(sent *parley.PasskeySignature, wanted passkey.State
 // statementOf returns what an answer to a form means, and whether it allows a call.
 func statementOf(f *Form, r *Reply, values map[string]capabilities.Value) (s passkey.Statement, allows bool, err error) {
 	s = passkey.Statement{Form: f.ID, Digest: f.QuestionDigest()}
+	type given struct {
+		Name string             `json:"name,omitempty"`
+		Held capabilities.Value `json:"held"` // as its giver holds it
+	}
 	with := struct {
+		Given   map[string]given              `json:"given,omitempty"`
 		Mandate *parley.MandateTerms          `json:"mandate,omitempty"`
 		Narrow  map[string]capabilities.Facet `json:"narrow,omitempty"`
 		Until   string                        `json:"until,omitempty"`
@@ -122,10 +127,24 @@ func statementOf(f *Form, r *Reply, values map[string]capabilities.Value) (s pas
 	for i := range f.Fields {
 		secrets[f.Fields[i].Name] = form.ControlOf(&f.Fields[i]) == form.Secret
 	}
+	for name, v := range values {
+		if v.Has(capabilities.Value.IsRef) && !secrets[name] {
+			if with.Given == nil {
+				with.Given = map[string]given{}
+			}
+			one := given{Held: v}
+			for _, t := range r.Texts {
+				if t.Name == name {
+					one.Name = t.Text
+				}
+			}
+			with.Given[name] = one
+		}
+	}
 	if s.Answer, err = passkey.Answered(values, secrets); err != nil {
 		return s, allows, err
 	}
-	if with.Mandate != nil || len(with.Narrow) > 0 || with.Until != "" {
+	if with.Mandate != nil || len(with.Narrow)+len(with.Given) > 0 || with.Until != "" {
 		text, err := json.Marshal(with)
 		if err != nil {
 			return s, allows, err
@@ -201,7 +220,7 @@ func (c RemoteAnswer) checkSignature(f *Form, values map[string]capabilities.Val
 	if err != nil {
 		return err
 	}
-	wanted.Nonce, wanted.With = said.Nonce, said.With // what is given beside is told by the grants alone
+	wanted.Nonce, wanted.With = said.Nonce, said.With // the names and bounds given beside are told by the grants alone
 	if said != wanted {
 		return parley.Refuse(parley.PasskeyRefused, "the passkey has signed something else than this answer")
 	}

@@ -420,11 +420,17 @@ func mintResource(c MintCapability, s *State, now capabilities.Time) error {
 			return parley.Refuse(parley.NotPermitted, "%s holds no grant of the resource", g.By)
 		}
 	} else {
-		parent, err := s.Grants.liveChain(c.Via, g.By, s.Profile.By)
+		chain, missing, err := s.Grants.chainOf(c.Via, g.By, s.Profile.By)
+		if !missing.IsZero() {
+			err = s.Grants.checkEarly(g, missing)
+		}
 		if err != nil {
 			return err
 		}
-		if held = parent[0].Facet; held.Until != 0 && now >= held.Until {
+		if len(chain) == 0 { // what its giver holds is not known yet: each use is held to it
+			return nil
+		}
+		if held = chain[0].Facet; held.Until != 0 && now >= held.Until {
 			return parley.Refuse(parley.NotPermitted, "the reference was good until %s", held.Until)
 		}
 	}
@@ -437,35 +443,88 @@ func mintResource(c MintCapability, s *State, now capabilities.Time) error {
 	return nil
 }
 
-// IsEarly reports whether the grant derives from one that the resource does not know yet: who gave that has yet to tell, since a holder has
-// what it was answered before. The command would be refused now.
-func (c MintCapability) IsEarly(s *State) bool {
-	return s.Resource.made != nil && !c.Via.IsZero() && !s.Grants.HasMinted(c.Via) && !s.Grants.HasMinted(c.Grant.ID)
-}
-
 // liveChain returns a grant of a holder and all that it is derived from, up to one that the maker gave. It refuses with
 // NOT_PERMITTED if one of them is not known or was revoked.
 func (l *Grants) liveChain(grant, holder, maker capabilities.ID) ([]capabilities.Grant, error) {
-	var chain []capabilities.Grant
+	chain, _, err := l.chainOf(grant, holder, maker)
+	return chain, err
+}
+
+// chainOf is liveChain, and also returns the grant that is not known, with those before it. The error may pass then.
+func (l *Grants) chainOf(grant, holder, maker capabilities.ID) (chain []capabilities.Grant, missing capabilities.ID, err error) {
 	for range maxDerived {
 		g, ok := l.minted.Get(grant)
 		switch {
 		case !ok || g.To != holder:
-			return nil, parley.Refuse(parley.NotPermitted, "%s does not hold the resource by this grant", holder).
+			if !ok {
+				missing = grant
+			}
+			return chain, missing, parley.Refuse(parley.NotPermitted, "%s does not hold the resource by this grant", holder).
 				WithHint("parley names lists what is held")
 		case g.Revoked != 0:
-			return nil, parley.Refuse(parley.NotPermitted, "the reference was revoked at %s", g.Revoked)
+			return nil, missing, parley.Refuse(parley.NotPermitted, "the reference was revoked at %s", g.Revoked)
 		}
 		chain = append(chain, g)
 		if g.Parent.IsZero() {
 			if g.By != maker {
 				break
 			}
-			return chain, nil
+			return chain, missing, nil
 		}
 		grant, holder = g.Parent, g.By
 	}
-	return nil, parley.Refuse(parley.NotPermitted, "the reference does not derive from one that the host gave")
+	return nil, missing, parley.Refuse(parley.NotPermitted, "the reference does not derive from one that the host gave")
+}
+
+// Awaited returns the grant that has yet to come for one to be used: itself, or one that it derives from. It is zero if none has.
+func (l *Grants) Awaited(grant, holder, maker capabilities.ID) capabilities.ID {
+	_, missing, _ := l.chainOf(grant, holder, maker)
+	return missing
+}
+
+// A holder has what it was answered before the resource knows of it, and may give it on: so a grant can come before the one from which it
+// derives. It is recorded all the same, and nothing can be done by it until that has come, if it ever does: what waited in its sender's
+// outbox would hold up all that follows. These bound how many of the last grants such ones may be, since nobody vouches for them.
+const (
+	maxEarly       = 64    // of one giver
+	maxEarlyOfNode = 1_024 // of all of a node's
+	lastMinted     = 4_096 // that are looked at
+)
+
+// checkEarly refuses a grant that derives from one that is missing, if there are too many, or if that would derive from it.
+func (l *Grants) checkEarly(g capabilities.Grant, missing capabilities.ID) error {
+	if missing == g.ID {
+		return parley.Refuse(parley.NotPermitted, "the grant derives from itself")
+	}
+	all, giver, node := l.minted.Grants(), 0, 0
+	for _, one := range all[max(0, len(all)-lastMinted):] {
+		if one.By.Node != g.By.Node || one.Revoked != 0 || !l.isEarly(one) {
+			continue
+		}
+		if node++; one.By == g.By {
+			giver++
+		}
+	}
+	if giver >= maxEarly || node >= maxEarlyOfNode {
+		return parley.Refuse(parley.NotPermitted, "%s gives what it is not known to hold, and has done so %d times", g.By, giver).
+			WithHint("give it once more when what it derives from is known to its home")
+	}
+	return nil
+}
+
+// isEarly reports whether a grant derives from one that is not known.
+func (l *Grants) isEarly(g capabilities.Grant) bool {
+	for range maxDerived {
+		if g.Parent.IsZero() {
+			return false
+		}
+		parent, ok := l.minted.Get(g.Parent)
+		if !ok {
+			return true
+		}
+		g = parent
+	}
+	return false
 }
 
 // maxDerived bounds how often a resource is given on.
@@ -514,6 +573,9 @@ func (c BeginUse) Limits(s *State) (all capabilities.Facet, chain []capabilities
 		if g.Facet.Ask && ask.IsZero() {
 			ask = g.By
 		}
+	}
+	if s.isRemote(ask) { // of a grant that came before the one from which it derives
+		return all, nil, ask, parley.Refuse(parley.NotPermitted, "only a giver on the resource's own node can be asked at each use")
 	}
 	if all.Ask && ask.IsZero() {
 		return all, nil, ask, parley.Refuse(parley.NotPermitted, "a name that has each use asked for is for giving on").WithHint("use the name that it was copied from")

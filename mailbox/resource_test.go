@@ -498,3 +498,80 @@ func TestSecretsAreForHostsAndHeadersThatCanBe(t *testing.T) {
 		}
 	}
 }
+
+// TestGrantsThatComeBeforeTheirParent records grants of a folder before those from which they derive, as they may come from other nodes.
+// Nothing is used by them until all of their chain has come, and no more than that allows.
+func TestGrantsThatComeBeforeTheirParent(t *testing.T) {
+	w := newResourceWorld(t, capabilities.Facet{})
+	fae, bob, far := w.agents[0], w.agents[1], w.id()
+	far.Node = capabilities.NodeOf([capabilities.NodeKeySize]byte{2})
+	grant := func(by, to, parent capabilities.ID, f capabilities.Facet) mailbox.MintCapability {
+		g := capabilities.Grant{ID: w.id(), Target: w.s.ID, Kind: capabilities.KindFolder, By: by, To: to, Facet: f, At: w.now}
+		g.ID.Node = by.Node
+		return mailbox.MintCapability{Grant: g, Via: parent}
+	}
+	use := func(by, grant capabilities.ID, path string) error {
+		_, err := w.decide(mailbox.BeginUse{Use: w.id(), By: by, Grant: grant, Action: capabilities.Action{Path: path}, Words: "read " + path, Digest: []byte(path)})
+		return err
+	}
+	mustTake := func(c mailbox.MintCapability) {
+		t.Helper()
+		if evs, err := w.decide(c); err != nil || len(evs) != 1 {
+			t.Fatalf("%d events, %v", len(evs), err)
+		}
+	}
+	mustRefuse := func(what string, err error) {
+		t.Helper()
+		if parley.CodeOf(err) != parley.NotPermitted {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	first := grant(w.host, fae, capabilities.ID{}, capabilities.Facet{Below: "docs"})
+	second := grant(fae, bob, first.Grant.ID, capabilities.Facet{}) // more than fae has
+	third := grant(bob, far, second.Grant.ID, capabilities.Facet{})
+	other := grant(bob, far, second.Grant.ID, capabilities.Facet{})
+	asks := grant(far, bob, other.Grant.ID, capabilities.Facet{Ask: true}) // only the resource's own node can be asked
+	mustTake(third)
+	mustTake(asks)
+	mustRefuse("before anything", use(far, third.Grant.ID, "docs/a"))
+	mustTake(second)
+	mustTake(other)
+	mustRefuse("before the first", use(far, third.Grant.ID, "docs/a"))
+	if got := w.s.Grants.Awaited(third.Grant.ID, far, w.host); got != first.Grant.ID {
+		t.Errorf("it waits for %s", got)
+	}
+	if got := w.s.Grants.Awaited(third.Grant.ID, bob, w.host); !got.IsZero() {
+		t.Errorf("another holder waits for %s", got)
+	}
+	mustTake(first)
+	if err := use(far, third.Grant.ID, "docs/a"); err != nil {
+		t.Error("when all has come:", err)
+	}
+	mustRefuse("more than the first gives", use(far, third.Grant.ID, "other"))
+	mustRefuse("a giver who cannot be asked", use(bob, asks.Grant.ID, "docs/a"))
+	if _, err := w.decide(mailbox.RecordRevocation{Grant: first.Grant.ID, By: w.host, Date: w.now}); err != nil {
+		t.Fatal(err)
+	}
+	mustRefuse("after a revocation", use(far, third.Grant.ID, "docs/a"))
+	for _, g := range w.s.Grants.Minted() {
+		if g.Revoked == 0 {
+			t.Errorf("%s is shown as live", g.ID)
+		}
+	}
+
+	// Whoever vouches for nothing has some place, and takes none of others.
+	around := grant(fae, bob, w.id(), capabilities.Facet{})
+	mustTake(around)
+	circle := grant(bob, fae, around.Grant.ID, capabilities.Facet{})
+	circle.Grant.ID = around.Via
+	_, err := w.decide(circle)
+	mustRefuse("a grant that derives from itself", err)
+	for range 63 {
+		mustTake(grant(fae, bob, w.id(), capabilities.Facet{}))
+	}
+	_, err = w.decide(grant(fae, bob, w.id(), capabilities.Facet{}))
+	mustRefuse("one too many", err)
+	mustTake(grant(bob, far, w.id(), capabilities.Facet{}))
+	mustTake(grant(far, bob, w.id(), capabilities.Facet{}))
+	mustTake(grant(w.host, fae, capabilities.ID{}, capabilities.Facet{}))
+}

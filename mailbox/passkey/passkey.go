@@ -231,9 +231,13 @@ func isNumber(host string) bool {
 	return strings.Trim(last, "0123456789") == ""
 }
 
-// Answered returns the digest of the values of an answer. A secret and a reference stand for that there is one: neither is the same where
-// it is signed, stored and proven.
+// Answered returns the digest of the values of an answer. Neither secrets nor references are the same where they are signed, stored and
+// proven: a secret stands for that there is one, and of a reference there is its kind and target, and neither grant nor facet.
 func Answered(values map[string]capabilities.Value, secrets map[string]bool) (sum events.Hash, err error) {
+	return answered(values, secrets, func(r capabilities.Ref) string { return "reference " + string(r.Kind) + " " + r.Target.String() })
+}
+
+func answered(values map[string]capabilities.Value, secrets map[string]bool, shown func(capabilities.Ref) string) (sum events.Hash, err error) {
 	all := make(map[string]capabilities.Value, len(values))
 	for name, v := range values {
 		if secrets[name] {
@@ -241,11 +245,11 @@ func Answered(values map[string]capabilities.Value, secrets map[string]bool) (su
 			continue
 		}
 		all[name], err = v.Map(func(v capabilities.Value) (capabilities.Value, error) {
-			switch {
-			case v.IsSealed():
+			if r, ok := v.AsRef(); ok {
+				return capabilities.String(shown(r)), nil
+			}
+			if v.IsSealed() {
 				return capabilities.String("secret"), nil
-			case v.IsRef():
-				return capabilities.String("reference"), nil
 			}
 			return v, nil
 		})
@@ -260,14 +264,36 @@ func Answered(values map[string]capabilities.Value, secrets map[string]bool) (su
 // AnsweredJSON is Answered of values as a proof has them. Of an approval it leaves out when a rule ends: what a person types as a time
 // from then is stored as a moment.
 func AnsweredJSON(text json.RawMessage, ofApproval bool) (sum events.Hash, err error) {
+	values, secrets, err := valuesOf(text, ofApproval)
+	if err != nil {
+		return sum, err
+	}
+	return Answered(values, secrets)
+}
+
+// IsAnswered reports whether a digest that was signed is AnsweredJSON of values. Earlier signatures say of a reference only that there is one.
+func IsAnswered(signed events.Hash, text json.RawMessage, ofApproval bool) (bool, error) {
+	values, secrets, err := valuesOf(text, ofApproval)
+	if err != nil {
+		return false, err
+	}
+	sum, err := Answered(values, secrets)
+	if err != nil || sum == signed {
+		return err == nil, err
+	}
+	sum, err = answered(values, secrets, func(capabilities.Ref) string { return "reference" })
+	return sum == signed, err
+}
+
+func valuesOf(text json.RawMessage, ofApproval bool) (values map[string]capabilities.Value, secrets map[string]bool, err error) {
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(text, &raw); err != nil {
-		return sum, err
+		return nil, nil, err
 	}
 	if ofApproval {
 		delete(raw, "until")
 	}
-	values, secrets := make(map[string]capabilities.Value, len(raw)), map[string]bool{}
+	values, secrets = make(map[string]capabilities.Value, len(raw)), map[string]bool{}
 	for name, one := range raw {
 		if string(one) == `{"$sealed":true}` {
 			secrets[name], values[name] = true, capabilities.Value{}
@@ -275,11 +301,11 @@ func AnsweredJSON(text json.RawMessage, ofApproval bool) (sum events.Hash, err e
 		}
 		var v capabilities.Value
 		if err := json.Unmarshal(one, &v); err != nil {
-			return sum, err
+			return nil, nil, err
 		}
 		values[name] = v
 	}
-	return Answered(values, secrets)
+	return values, secrets, nil
 }
 
 // Parse returns what a browser sent for a registered key.

@@ -236,3 +236,47 @@ func FuzzSigned(f *testing.F) {
 		Decode(string(client), len(client)*3/4) //nolint:errcheck // nor this
 	})
 }
+
+// TestAnsweredSaysWhichReference compares the digests of references as they are where they are signed, stored and proven.
+func TestAnsweredSaysWhichReference(t *testing.T) {
+	id := func(n byte) capabilities.ID {
+		return capabilities.ID{ULID: [16]byte{15: n}, Node: capabilities.NodeOf([capabilities.NodeKeySize]byte{1})}
+	}
+	values := func(r capabilities.Ref) map[string]capabilities.Value {
+		return map[string]capabilities.Value{"value": capabilities.List(capabilities.Reference(r))}
+	}
+	held := capabilities.Ref{Target: id(1), Kind: capabilities.KindFolder, Grant: id(2)}
+	want, err := Answered(values(held), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what string
+		ref  capabilities.Ref
+		same bool
+	}{
+		{"as it is granted", capabilities.Ref{Target: id(1), Kind: capabilities.KindFolder, Grant: id(3), Facet: capabilities.Facet{Uses: 2}}, true},
+		{"another folder", capabilities.Ref{Target: id(4), Kind: capabilities.KindFolder, Grant: id(2)}, false},
+		{"another kind", capabilities.Ref{Target: id(1), Kind: capabilities.KindFile, Grant: id(2)}, false},
+	} {
+		text, err := json.Marshal(values(c.ref))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := IsAnswered(want, text, false); ok != c.same || err != nil {
+			t.Errorf("%s: it is what was signed: %t, %v", c.what, ok, err)
+		}
+	}
+	// What was signed before said only that there is one.
+	before, err := Answered(map[string]capabilities.Value{"value": capabilities.List(capabilities.String("reference"))}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(values(held))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := IsAnswered(before, text, false); !ok || err != nil {
+		t.Errorf("an earlier signature: %t, %v", ok, err)
+	}
+}

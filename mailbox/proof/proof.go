@@ -224,7 +224,7 @@ func (p *Proof) checkSigned(e *events.DecisionSigned) error {
 	if o.Withheld {
 		return nil
 	}
-	if sum, err := passkey.AnsweredJSON(o.Values, p.Kind == events.Approval); err != nil || sum != s.Answer {
+	if same, err := passkey.IsAnswered(s.Answer, o.Values, p.Kind == events.Approval); err != nil || !same {
 		return refuse("a passkey has signed another answer")
 	}
 	return nil
