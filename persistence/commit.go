@@ -45,7 +45,11 @@ func (j *Journal) commitNext(ctx context.Context) int {
 		if err == nil {
 			err = j.store(ctx, f)
 		}
-		if err != nil {
+		switch {
+		case err != nil && slices.Contains(j.inDoubt, f):
+			j.failInDoubt(err)
+			return 0
+		case err != nil:
 			j.fail(err)
 			return 0
 		}

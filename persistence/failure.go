@@ -22,11 +22,21 @@ var errFenced = parley.Refuse(parley.ReadOnly, "another process writes as this n
 var errClosed = parley.Refuse(parley.ReadOnly, "the journal is closed")
 
 // fail loses all appends that are not settled. The first failure is kept, unless a later one is permanent.
-func (o *order) fail(err error) {
+func (o *order) fail(err error) { o.failWith(err, nil) }
+
+// failInDoubt is fail for a commit that may be in the log nevertheless. Its appends have an error of their own: who repeats what
+// they say may do it twice, and those behind them were surely not stored.
+func (o *order) failInDoubt(err error) { o.failWith(err, outcomeUnknown(err)) }
+
+func (o *order) failWith(err, taken error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.failure != nil && !(permanent(err) && !permanent(o.failure)) {
 		return
+	}
+	if taken != nil && o.failure == nil && o.taken > 0 {
+		o.doubted = o.settled + Position(o.taken)
+		o.spans = append(o.spans, span{o.settled + 1, o.doubted, taken})
 	}
 	if o.failure == nil {
 		o.times++
@@ -51,7 +61,9 @@ func (o *order) recovered() error {
 		return o.failure
 	}
 	if o.next > o.settled {
-		o.spans = append(o.spans, span{o.settled + 1, o.next, o.failure})
+		if first := max(o.settled, o.doubted) + 1; first <= o.next {
+			o.spans = append(o.spans, span{first, o.next, o.failure})
+		}
 		o.settled = o.next
 	}
 	o.failure = nil
@@ -120,6 +132,13 @@ func readOnly(doing string, err error) error {
 	}
 	return parley.Refuse(parley.ReadOnly, "%s: %v", doing, err).
 		WithHint("the node takes mail again as soon as its journal can be written; ask again then to see what became of this")
+}
+
+// outcomeUnknown returns the error of an append whose commit may be in the log after the failure, as a disk leaves it that has taken a
+// write and fails to flush it. READ_ONLY alone would read as not done.
+func outcomeUnknown(err error) error {
+	return parley.Refuse(parley.ReadOnly, "%s; whether this was done is not known yet", parley.AsError(err).Message).
+		WithHint("do not repeat it blindly: look whether it was done as soon as the node writes again; with the same idempotency key a repeat is not done twice")
 }
 
 // Reopen repairs a failed journal. It starts the server or connects again, and compares the end of the log with the

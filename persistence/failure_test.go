@@ -115,6 +115,38 @@ func appendAndReopen(t *testing.T, j *Journal, fail func()) {
 	}
 }
 
+// TestCommitInDoubtIsNotRefusedAsUndone has a commit reach the log, and nobody learn of it. Its append is refused as one whose outcome is
+// not known, before and after the journal is opened again and has it. An append behind it is refused as not done.
+func TestCommitInDoubtIsNotRefusedAsUndone(t *testing.T) {
+	const unknown = "whether this was done is not known"
+	o := testOptions(t)
+	f := new(failpoint)
+	o.Failpoint = f.step
+	j := open(t, o)
+	w := make(writer)
+	w.write(t, j, 1, 3)
+	f.set(map[string]int{"after publish": 1, "before settle": 1})
+	pos := j.Append(w.section(t, 1, 1))
+	failed := await(t, j, pos)
+	wantCode(t, failed, parley.ReadOnly)
+	if e := parley.AsError(failed); !strings.Contains(e.Message, unknown) || !strings.Contains(e.Hint, "do not repeat it blindly") {
+		t.Errorf("the append in doubt: %+v", e)
+	}
+	behind := j.Append(w.section(t, 1, 1))
+	for _, state := range []string{"failed", "open again"} {
+		if failed := await(t, j, behind); failed == nil || strings.Contains(failed.Error(), unknown) {
+			t.Errorf("%s: an append behind it: %v", state, failed)
+		}
+		if failed := await(t, j, pos); failed == nil || !strings.Contains(failed.Error(), unknown) {
+			t.Errorf("%s: the append in doubt: %v", state, failed)
+		}
+		reopen(t, j)
+	}
+	if m, _ := j.Mailbox(mailboxID(1)); m.Version != 4 {
+		t.Errorf("the log has version %d", m.Version)
+	}
+}
+
 func TestAppendsAfterFailedCommitFailOnce(t *testing.T) {
 	o := testOptions(t)
 	f := new(failpoint)

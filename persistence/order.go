@@ -31,6 +31,7 @@ type order struct {
 	next    Position      // the last of all appends
 	settled Position      // all to here are durable or lost
 	spans   []span        // the lost positions among the settled
+	doubted Position      // the last one of a commit that was in doubt when the journal failed
 	failure error         // the reason why all after settled are lost; nil if none are
 	times   uint64        // number of failures
 	changed chan struct{} // closed when failure changes

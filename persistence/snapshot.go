@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/oklog/ulid/v2"
 
@@ -175,7 +176,9 @@ func (s *snapshots) SnapshotPart(ctx context.Context, mailbox capabilities.ID, s
 		err = errors.New("it is damaged")
 	}
 	if err != nil {
-		s.discarded.Add(1)
+		if !isClosed(err) && s.o.slow.err() == nil {
+			s.discarded.Add(1)
+		}
 		return nil, fmt.Errorf("a part of the snapshot of mailbox %s: %w", mailbox.ULID, err)
 	}
 	return part, nil
@@ -234,8 +237,7 @@ func (s *snapshots) snapshot(ctx context.Context, mailbox capabilities.ID, newes
 		return nil, 0
 	}
 	if err != nil {
-		s.discarded.Add(1)
-		s.log.Warn("a snapshot cannot be read; replaying", "mailbox", mailbox.ULID, "error", err)
+		s.discard(ctx, mailbox, "a snapshot cannot be read; replaying", err)
 		return nil, 0
 	}
 	version, at, state, ok := openSnapshot(sealed)
@@ -246,14 +248,35 @@ func (s *snapshots) snapshot(ctx context.Context, mailbox capabilities.ID, newes
 	}
 	number, err := s.directory.commitOf(mailbox, version)
 	if err == nil && number == at.Number {
-		if hash, err := s.reader.hash(ctx, number); err == nil && hash == at.Hash {
+		hash, err := s.reader.hash(ctx, number)
+		if err == nil && hash == at.Hash {
 			s.directory.setSnapshot(mailbox.ULID, version)
 			return state, version
+		}
+		if err != nil {
+			s.discard(ctx, mailbox, "a snapshot cannot be compared with the log; replaying", err)
+			return nil, 0
 		}
 	}
 	s.discarded.Add(1)
 	s.log.Warn("a snapshot was made from another log; replaying", "mailbox", mailbox.ULID)
 	return nil, 0
+}
+
+// discard logs and counts a snapshot that cannot be used. It does neither for one that is not to blame: a read that was given up, a
+// connection that is closed, a disk that hangs.
+func (s *snapshots) discard(ctx context.Context, mailbox capabilities.ID, what string, err error) {
+	if ctx.Err() != nil || isClosed(err) || s.o.slow.err() != nil {
+		s.log.Info("a snapshot cannot be asked for now", "mailbox", mailbox.ULID, "error", err)
+		return
+	}
+	s.discarded.Add(1)
+	s.log.Warn(what, "mailbox", mailbox.ULID, "error", err)
+}
+
+// isClosed reports whether an error is of a connection that is closed, as it is while the journal is opened again.
+func isClosed(err error) bool {
+	return errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrConnectionDraining)
 }
 
 // putObject stores an object of the store of snapshots.

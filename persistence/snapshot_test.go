@@ -84,6 +84,32 @@ func TestInvalidSnapshotsAreDiscarded(t *testing.T) {
 	w.check(t, j)
 }
 
+// TestClosedConnectionIsNoUnreadableSnapshot reads snapshots over a connection that is closed, as it is while a journal is opened again.
+// Nothing is wrong with them: they are not counted, and are used afterwards.
+func TestClosedConnectionIsNoUnreadableSnapshot(t *testing.T) {
+	j := open(t, testOptions(t))
+	w := make(writer)
+	w.write(t, j, 1, 10)
+	if err := j.SaveSnapshot(t.Context(), mailboxID(1), 7, []byte("state")); err != nil {
+		t.Fatal(err)
+	}
+	j.connection().conn.Close()
+	if state, _ := j.snapshots.snapshot(t.Context(), mailboxID(1), 10); state != nil {
+		t.Fatal("the snapshot was read")
+	}
+	if _, err := j.SnapshotPart(t.Context(), mailboxID(1), [32]byte{1}); err == nil {
+		t.Fatal("a part was read")
+	}
+	if n := j.DiscardedSnapshots(); n != 0 {
+		t.Errorf("%d were discarded", n)
+	}
+	j.fail(parley.Refuse(parley.ReadOnly, "the connection is closed"))
+	reopen(t, j)
+	if l, err := j.Load(t.Context(), mailboxID(1)); err != nil || string(l.Snapshot) != "state" {
+		t.Errorf("afterwards: %+v, %v", l, err)
+	}
+}
+
 func TestIndexSnapshotRoundTrip(t *testing.T) {
 	o := testOptions(t)
 	j := open(t, o)
