@@ -3,6 +3,8 @@ package actors
 import (
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -172,4 +174,60 @@ func TestTheGiverDecidesOnEachUseOfAnotherNode(t *testing.T) {
 	if _, err := readNotes(t, c.Host(), "notes", "docs/a", ""); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("a second use of one is refused with %v", err)
 	}
+}
+
+// TestUsesAreCountedOnceForAllNodes has two nodes use at once what one grant gives to both: as often as that says, and no more.
+func TestUsesAreCountedOnceForAllNodes(t *testing.T) {
+	t.Parallel()
+	_, b, c := openNotes(t, capabilities.Facet{Uses: 3}, capabilities.Facet{})
+	var done atomic.Int32
+	var all sync.WaitGroup
+	for range 6 {
+		for _, user := range []*Agent{b.Host(), c.Host()} {
+			all.Go(func() {
+				switch _, err := readNotes(t, user, "notes", "docs/a", ""); parley.CodeOf(err) {
+				case "":
+					done.Add(1)
+				case parley.NotPermitted:
+				default:
+					t.Error(err)
+				}
+			})
+		}
+	}
+	if all.Wait(); done.Load() != 3 {
+		t.Errorf("of 3 uses %d were done", done.Load())
+	}
+}
+
+// TestARevocationGoesOnAfterACut revokes while the home cannot be reached, and starts the giver's node anew: once the link is back the home
+// learns of it without another command, and permits no use after that.
+func TestARevocationGoesOnAfterACut(t *testing.T) {
+	t.Parallel()
+	a, b, c := openNotes(t, capabilities.Facet{}, capabilities.Facet{})
+	grants, err := b.Host().Names().Grants(t.Context(), view.GrantFilter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.proxy.setMode(disconnected)
+	awaitUnreachable(t, b, a)
+	for _, g := range grants {
+		if g.Kind != capabilities.KindFolder {
+			continue
+		}
+		if err := b.Host().Names().Revoke(t.Context(), g.ID); parley.CodeOf(err) != parley.NodeUnreachable {
+			t.Errorf("the revocation returns %v", err)
+		}
+	}
+	closeNode(t, b.Node)
+	b.proxy.setMode(forwarding)
+	b.open(t)
+	eventually.Holds(t, "the home permits no use", func() bool {
+		_, err := readNotes(t, c.Host(), "notes", "docs/a", "")
+		return parley.CodeOf(err) == parley.NotPermitted
+	})
+	eventually.Holds(t, "the giver's own reference is good", func() bool {
+		_, err := readNotes(t, b.Host(), "notes", "docs/a", "")
+		return err == nil
+	})
 }
