@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -411,4 +413,46 @@ func TestMailboxInDoubtRefusesNothing(t *testing.T) {
 	}
 	broken.Store(false)
 	eventually.Holds(t, "the mail is refused", func() bool { return status() == peers.AckRefused })
+}
+
+// TestFullDiskIsLoggedOnce fills a disk, and has the node try often to open its journal again. The temporary files of the attempts have
+// other names each time. The log has the reason once, and at the end how many attempts have failed.
+func TestFullDiskIsLoggedOnce(t *testing.T) {
+	d := disktest.Mount(t)
+	unindexed(t, d, "state")
+	logged := filepath.Join(t.TempDir(), "log")
+	to, err := os.Create(logged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close() //nolint:errcheck // it is read by its name
+	lines := func() string {
+		text, err := os.ReadFile(logged)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	n := openWith(t, Options{Folder: filepath.Join(d.Path(), "state"), Name: "n", Log: slog.New(slog.NewTextHandler(to, nil))})
+	var flushes atomic.Int32 // an attempt flushes the newest file
+	d.OnFlush(func(name string) error {
+		if strings.HasSuffix(name, ".blk") {
+			flushes.Add(1)
+		}
+		return nil
+	})
+	d.SetRoom(0)
+	if _, err := n.Host().Send(t.Context(), "SELF", "lost"); parley.CodeOf(err) != parley.ReadOnly {
+		t.Fatalf("a message is sent: %v", err)
+	}
+	from := flushes.Load()
+	eventually.Holds(t, "it was tried several times", func() bool { return flushes.Load() >= from+5 })
+	d.SetRoom(-1)
+	eventually.Holds(t, "the journal is back", func() bool { return strings.Contains(lines(), "the journal is back") })
+	if n := strings.Count(lines(), "the journal does not come back yet"); n != 1 {
+		t.Errorf("said %d times:\n%s", n, lines())
+	}
+	if !strings.Contains(lines(), `"failed attempts"=`) {
+		t.Errorf("the attempts are not counted:\n%s", lines())
+	}
 }

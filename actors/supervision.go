@@ -141,7 +141,19 @@ func (n *Node) Tree() []view.ActorState {
 type journalSupervisor struct {
 	node *Node
 	wait time.Duration
-	said string // the last error in the log
+	said string // the last error in the log, without its numbers
+
+	tries int // failed ones since the journal failed
+}
+
+// withoutNumbers returns a text by which errors are compared.
+func withoutNumbers(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, text)
 }
 
 func (k *journalSupervisor) most() time.Duration {
@@ -228,7 +240,8 @@ func (k *journalSupervisor) reopen(ctx actor.Context) {
 		defer cancel()
 	}
 	if err := k.node.journal.Reopen(trying); err != nil {
-		if why := err.Error(); why != k.said { // it may be tried for hours
+		k.tries++
+		if why := withoutNumbers(err.Error()); why != k.said { // it may be tried for hours, with another temporary file each time
 			k.node.log.Warn("the journal does not come back yet; it is tried again", "error", err)
 			k.said = why
 		}
@@ -236,8 +249,8 @@ func (k *journalSupervisor) reopen(ctx actor.Context) {
 		k.retry(ctx)
 		return
 	}
-	k.wait, k.said = 0, ""
-	k.node.log.Info("the journal is back: writing again")
+	k.node.log.Info("the journal is back: writing again", "failed attempts", k.tries)
+	k.wait, k.said, k.tries = 0, "", 0
 	recovery := k.node.registry.beginRecovery()
 	k.node.registry.recheckAll(recovery)
 	k.node.resume(recovery)

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"parley"
@@ -304,6 +305,9 @@ func openPartsLock(path string) (*os.File, error) {
 }
 
 func cannotBackUp(folder string, err error) error {
+	if errors.Is(err, syscall.ENOSPC) {
+		return parley.Refuse(parley.ReadOnly, "the backup cannot be written to %s: the disk is full", folder).WithHint("free space there, or back up to another disk")
+	}
 	return parley.Refuse(parley.InvalidArgument, "cannot back up to %s: %v", folder, err)
 }
 

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -150,7 +151,7 @@ func backUpTo(ctx context.Context, env *environment, folder string) error {
 		return err
 	}
 	if err := persistence.MakeFolder(folder); err != nil {
-		return terminal.Unwritable(folder, err)
+		return unwritten(folder, err)
 	}
 	there, err := keys.ReadSeed(folder)
 	switch {
@@ -165,15 +166,16 @@ func backUpTo(ctx context.Context, env *environment, folder string) error {
 		w := progressWriter{shown, to}
 		client := env.client()
 		defer client.Close()
-		err := client.BackupAfter(ctx, after.String(), w)
-		if parley.CodeOf(err) == parley.NotRunning {
+		out := counter{w: w}
+		err := client.BackupAfter(ctx, after.String(), &out)
+		if parley.CodeOf(err) == parley.NotRunning && out.bytes == 0 {
 			return withJournal(ctx, env, func(j *persistence.Journal) error { return j.BackupAfter(ctx, after, w) })
 		}
 		return err
 	})
 	shown.end()
 	if err != nil {
-		return err
+		return unwritten(folder, err)
 	}
 	if err := writeKey(folder, seed); err != nil {
 		return err
@@ -200,10 +202,35 @@ func writeKey(folder string, seed []byte) error {
 		_, err = f.Write(seed)
 		err = errors.Join(err, f.Close())
 	}
-	if err != nil {
-		return terminal.Unwritable(folder, err)
+	if err == nil {
+		err = install(path+".new", path)
 	}
-	return install(path+".new", path)
+	return unwritten(folder, err)
+}
+
+// unwritten returns the error of a backup that its own disk refused, or err.
+func unwritten(to string, err error) error {
+	_, isOf := errors.AsType[*fs.PathError](err)
+	if code := parley.CodeOf(err); code != parley.Internal || !isOf {
+		return err
+	}
+	e := parley.Refuse(parley.ReadOnly, "the backup cannot be written to %s: %v", to, terminal.Reason(err))
+	if errors.Is(err, syscall.ENOSPC) {
+		return e.WithHint("the disk is full: free space there, or back up to another")
+	}
+	return e.WithHint("back up to another place")
+}
+
+// counter counts the bytes that are written. Behind some of a backup no other one may follow.
+type counter struct {
+	w     io.Writer
+	bytes int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.bytes += int64(n)
+	return n, err
 }
 
 func restoreCommand(env *environment) *cobra.Command {
@@ -254,9 +281,8 @@ func makeBackup(ctx context.Context, env *environment, path string) (size int64,
 	shown := env.progress("backed up")
 	size, err = writeBackup(f, seed, func(w io.Writer) error { return writeJournal(ctx, env, progressWriter{shown, w}) })
 	shown.end()
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err != nil {
-		return 0, fmt.Errorf("backup: %w", err)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return 0, fmt.Errorf("backup: %w", unwritten(path, err))
 	}
 	return size, errors.Join(os.Rename(f.Name(), path), persistence.SyncFolder(filepath.Dir(path)))
 }
@@ -265,8 +291,9 @@ func makeBackup(ctx context.Context, env *environment, path string) (size int64,
 func writeJournal(ctx context.Context, env *environment, w io.Writer) error {
 	client := env.client()
 	defer client.Close()
-	err := client.Backup(ctx, w)
-	if parley.CodeOf(err) == parley.NotRunning {
+	out := counter{w: w}
+	err := client.Backup(ctx, &out)
+	if parley.CodeOf(err) == parley.NotRunning && out.bytes == 0 {
 		return backupOffline(ctx, env, w)
 	}
 	return err

@@ -116,3 +116,29 @@ func TestFrozenDisk(t *testing.T) {
 	}
 	<-n.ended
 }
+
+// TestStartOnAFrozenDiskSaysWhatItWaitsFor starts a node whose file system is frozen. The start says so after some seconds, and ends
+// when the disk goes on.
+func TestStartOnAFrozenDiskSaysWhatItWaitsFor(t *testing.T) {
+	folder, freeze, thaw := frozen(t)
+	state := filepath.Join(folder, "state")
+	if err := os.Mkdir(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	n := &clusterNode{folder: state, process: startProcess(t, filepath.Join(state, logFile), "parley", "serve", "--state", state, "--listen", "off")}
+	n.must(t, "", "status", "--wait", "30s")
+	n.must(t, "", "stop")
+	<-n.ended
+	said := filepath.Join(t.TempDir(), "said")
+	freeze()
+	start := startProcess(t, said, "parley", "start", "--state", state, "--listen", "off")
+	t.Cleanup(thaw)
+	eventually.Holds(t, "the start names the disk", func() bool {
+		text, err := os.ReadFile(said)
+		return err == nil && strings.Contains(string(text), "or the disk of "+state+" hangs")
+	})
+	thaw()
+	<-start.ended
+	n.must(t, "", "status", "--wait", "30s")
+	n.must(t, "", "stop")
+}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 
 	"parley"
@@ -49,7 +50,11 @@ func (s stateFolder) lock() (*lock, error) {
 	for try := 0; ; try++ {
 		err = proc.Lock(file)
 		if err == nil {
-			return writePID(file)
+			l, err := writePID(file)
+			if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EROFS) {
+				err = s.unwritable(err)
+			}
+			return l, err
 		}
 		if try == 5 || !errors.Is(err, proc.ErrLocked) {
 			break

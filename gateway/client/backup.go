@@ -51,11 +51,30 @@ func (c *Client) backup(ctx context.Context, query string, w io.Writer) error {
 		}
 		return a.over(ctx, refusal(answer{status: got.StatusCode, body: body}))
 	}
-	if _, err := io.Copy(w, got.Body); err != nil {
-		return fmt.Errorf("backup: %w", err)
+	out := output{w: w}
+	switch _, err := io.Copy(&out, got.Body); {
+	case out.err != nil:
+		return fmt.Errorf("write the backup: %w", out.err)
+	case err != nil && ctx.Err() != nil:
+		return a.ended(ctx)
+	case err != nil:
+		return parley.Refuse(parley.NotRunning, "the node went away before the backup was whole").
+			WithHint("what was written is no backup: make it again")
 	}
 	if text := got.Trailer.Get(failureTrailer); text != "" {
 		return a.over(ctx, refusal(answer{status: http.StatusInternalServerError, body: []byte(`{"error":` + text + `}`)}))
 	}
 	return nil
+}
+
+// output keeps the error of a write, which is not the node's.
+type output struct {
+	w   io.Writer
+	err error
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	n, err := o.w.Write(b)
+	o.err = err
+	return n, err
 }

@@ -52,5 +52,8 @@ func Unwritable(folder string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
 		return e.WithHint("the disk is full")
 	}
+	if errors.Is(err, syscall.EROFS) { // first what is the matter: another folder has another node
+		return e.WithHint("its file system is read-only, as after an error of the disk: dmesg and mount say why. The node is there; --state chooses another folder, with another node")
+	}
 	return e.WithHint("choose another with --state or PARLEY_STATE")
 }
