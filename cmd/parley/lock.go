@@ -97,8 +97,8 @@ func alreadyRunning(file *os.File) error {
 	if pid := readPID(file); pid != 0 {
 		who = fmt.Sprintf(" as process %d", pid)
 	}
-	return parley.Refuse(parley.AlreadyRunning, "a node runs on this state folder already%s", who).
-		WithHint("parley stop ends it; another node needs another --state folder")
+	return parley.Refuse(parley.AlreadyRunning, "a node, or a command that works without one, such as a backup, has this state folder already%s", who).
+		WithHint("parley stop ends a node, and a command ends by itself; another node needs another --state folder")
 }
 
 // release releases the lock. The file stays, as it was before: removing it could remove the lock of another process.
