@@ -290,3 +290,32 @@ func TestQuotaRefusesOnePeerOnly(t *testing.T) {
 		t.Errorf("an unknown node: %v", err)
 	}
 }
+
+// TestFormsOfAGuestElsewhereHoldUpNoOther has a guest use up what a node has for the patterns of another node's forms. Its forms wait there.
+// What its host sends arrives, and is answered.
+func TestFormsOfAGuestElsewhereHoldUpNoOther(t *testing.T) {
+	t.Parallel()
+	a, b := openClusterNode(t, "a", false), openClusterNode(t, "b", true)
+	closeNode(t, b.Node)
+	now := time.Now()
+	b.options.PeerQuotas, b.options.Clock = map[string]int64{"processor": 1}, func() time.Time { return now } // no effort is forgotten
+	b.open(t)
+	connectHosts(t, b, a)
+	fae := guest(t, a.Node, "fae")
+	adoptReference(t, fae, send(t, a.Host(), "fae", "@b").Message, "b", "b")
+	for i := range 8 {
+		fields := heavyFields(4)
+		fields[0].Label = fmt.Sprint(i) // equal fields are compiled once
+		if _, err := fae.Ask(t.Context(), parley.Form{To: "b", Description: "d", Fields: fields}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 40 {
+		awaitMessage(t, b.Host(), send(t, a.Host(), "b", fmt.Sprint("message ", i)).Message)
+	}
+	asked := ask(t, a.Host(), parley.Form{To: "b"})
+	awaitMessage(t, b.Host(), asked.Form)
+	if hasDelivered(t, fae) {
+		t.Error("the guest's forms did not wait")
+	}
+}

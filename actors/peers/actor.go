@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -262,6 +263,9 @@ func (a *peerActor) endFailed() bool {
 		return false
 	}
 	refused := a.window.refused.Load() // the next window is without that item
+	if a.window.moves.Load() {         // what was put off holds up no other mail
+		a.wait = retryFirst
+	}
 	a.window = nil
 	if a.peer.reachable.Load() && !refused {
 		a.pause(a.wait)
@@ -288,6 +292,9 @@ func (a *peerActor) send(b *batch) {
 		acks, err := p.deliver(a.life, w.epoch, number, b)
 		if err != nil {
 			return
+		}
+		if slices.ContainsFunc(acks, func(r Ack) bool { return r.Status.final() }) {
+			w.moves.Store(true)
 		}
 		refused := b.isRefused(acks)
 		if refused {
@@ -378,6 +385,7 @@ type sendWindow struct {
 	open    int         // packets that are on their way
 	failed  atomic.Bool // a packet has failed, or part of it was delayed, or a copy refused
 	refused atomic.Bool // a copy was refused
+	moves   atomic.Bool // an item was accepted or refused
 }
 
 // windowSize is the number of packets that may be on their way to a node.

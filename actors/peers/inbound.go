@@ -221,13 +221,15 @@ type Delivery struct {
 // lost. Failures is how often the journal has failed.
 func (d *Delivery) Admitted(failures uint64) bool {
 	in := d.intake
-	return !in.hasFailed(d.To) && !in.peer.receives.hasFailed(in.epoch, failures)
+	return !in.hasFailed(d.To) && !in.peer.receives.hasFailed(in.epoch, failures) && !in.peer.receives.isPutOff(in.epoch, d.route())
 }
+
+func (d *Delivery) route() window.Route { return window.Route{From: d.Sender, To: d.To} }
 
 // FollowsRefusal reports whether a copy of the same sender was refused in the same window. If its ack is lost the copy
 // comes again, and may be accepted then. So nothing that follows it is accepted before the sender has the ack.
 func (d *Delivery) FollowsRefusal() bool {
-	return d.intake.peer.receives.hasRefused(d.intake.epoch, window.Route{From: d.Sender, To: d.To})
+	return d.intake.peer.receives.hasRefused(d.intake.epoch, d.route())
 }
 
 // Decided notes how the mailbox has decided. After a transient error it accepts nothing more of the packet.
@@ -235,9 +237,9 @@ func (d *Delivery) Decided(err error) {
 	_, isCopy := d.Command.(mailbox.RemoteDelivery)
 	switch {
 	case IsTransient(err):
-		d.intake.fail(d.To, err)
+		d.intake.fail(d.route(), err)
 	case err != nil && isCopy:
-		d.intake.peer.receives.refuse(d.intake.epoch, window.Route{From: d.Sender, To: d.To})
+		d.intake.peer.receives.refuse(d.intake.epoch, d.route())
 	}
 }
 
@@ -249,7 +251,7 @@ func (d *Delivery) Done(err error) {
 	case err == nil:
 		r.Status = AckAccepted
 	case IsTransient(err):
-		d.intake.fail(d.To, err)
+		d.intake.fail(d.route(), err)
 		r.Status = AckRetry
 	default:
 		r.Status = AckRefused
@@ -258,13 +260,17 @@ func (d *Delivery) Done(err error) {
 }
 
 // fail accepts nothing more for a mailbox, nor of the window. So all of it is sent again in order. A quarantined
-// mailbox holds up only itself.
-func (in *intake) fail(to capabilities.ID, why error) {
+// mailbox holds up only itself. An item that costs too much for now holds up its route: it may be a guest's, and what else comes is its host's.
+func (in *intake) fail(way window.Route, why error) {
+	r := &in.peer.receives
+	if parley.CodeOf(why) == parley.RateLimited && r.putOff(in.epoch, way) || errors.Is(why, ErrDelayed) && r.isPutOff(in.epoch, way) {
+		return
+	}
 	in.mu.Lock()
-	in.failed[to] = true
+	in.failed[way.To] = true
 	in.mu.Unlock()
 	if parley.CodeOf(why) != parley.CorruptLog {
-		in.peer.receives.fail(in.epoch)
+		r.fail(in.epoch)
 	}
 }
 

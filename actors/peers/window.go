@@ -82,6 +82,20 @@ func (l *receiveWindow) hasRefused(epoch uint64, r window.Route) bool {
 	return l.rules.HasRefused(epoch, r)
 }
 
+// putOff records that an item of a route was put off. It reports false if the window has to fail instead.
+func (l *receiveWindow) putOff(epoch uint64, r window.Route) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rules.PutOff(epoch, r)
+}
+
+// isPutOff reports whether an item of a route was put off in the window.
+func (l *receiveWindow) isPutOff(epoch uint64, r window.Route) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rules.IsPutOff(epoch, r)
+}
+
 // newest returns the newest epoch.
 func (l *receiveWindow) newest() uint64 {
 	l.mu.Lock()

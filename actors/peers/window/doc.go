@@ -4,5 +4,6 @@
 // Package peers and the simulation run the same rules.
 //
 // It promises that the packets of a window are admitted in the order of their numbers, each once. None is admitted
-// after a packet that could not be stored. Epochs ascend, whatever the other node claims.
+// after a packet that could not be stored. What was put off, since it costs too much for now, holds up its route alone. Epochs
+// ascend, whatever the other node claims.
 package window

@@ -10,6 +10,7 @@ type Receive struct {
 	failed   bool
 	failures uint64         // of the journal, when the epoch began: what was accepted before another may be lost
 	refused  map[Route]bool // of which a copy was refused in the epoch
+	put      map[Route]bool // of which an item was put off in the epoch
 }
 
 // Route is the way from a mailbox of another node to one of this node.
@@ -96,6 +97,22 @@ func (r *Receive) Refuse(epoch uint64, way Route) bool {
 func (r *Receive) HasRefused(epoch uint64, way Route) bool {
 	return epoch == r.epoch && r.refused[way]
 }
+
+// PutOff records that an item was put off which alone costs too much for now: nothing that follows it on its route is accepted in the epoch.
+// It reports false if too many routes are put off, or the packet has no epoch: then the caller calls Fail.
+func (r *Receive) PutOff(epoch uint64, way Route) bool {
+	if epoch != r.epoch || epoch == 0 || len(r.put) == MaxRefused && !r.put[way] {
+		return false
+	}
+	if r.put == nil {
+		r.put = map[Route]bool{}
+	}
+	r.put[way] = true
+	return true
+}
+
+// IsPutOff reports whether an item of a route was put off in the epoch.
+func (r *Receive) IsPutOff(epoch uint64, way Route) bool { return epoch == r.epoch && r.put[way] }
 
 // Refused returns the number of routes of which a copy was refused in the window.
 func (r *Receive) Refused() int { return len(r.refused) }
