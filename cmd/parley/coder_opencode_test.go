@@ -13,7 +13,7 @@ import (
 )
 
 // The versions of OpenCode that are tested.
-const newestOpenCode = "PARLEY_OPENCODE"
+const newestOpenCode, olderOpenCode = "PARLEY_OPENCODE", "PARLEY_OPENCODE_OLDER"
 
 // readMailOpenCode is the call by which a model of OpenCode reads mail.
 var readMailOpenCode = modeltest.Call{Tool: "parley_read_mail", Input: map[string]any{}}
@@ -46,7 +46,7 @@ func openCodeBash(command string) modeltest.Call {
 // asked about in Parley, those of MCP servers with their arguments.
 func TestMailWakesOpenCode(t *testing.T) {
 	t.Parallel()
-	for _, variable := range []string{newestOpenCode} {
+	for _, variable := range []string{newestOpenCode, olderOpenCode} {
 		t.Run(variable, func(t *testing.T) {
 			t.Parallel()
 			const prompt = "Wait for mail"
