@@ -503,6 +503,9 @@ func (c *coders) register(ctx context.Context, p api.Principal, wanted api.Regis
 	if len(wanted.Session) > maxSession {
 		return api.Registered{}, parley.Refuse(parley.InvalidArgument, "a session of %d bytes: at most %d", len(wanted.Session), maxSession)
 	}
+	if err := backend.CheckCoder(wanted); err != nil {
+		return api.Registered{}, err
+	}
 	if wanted.Probe {
 		return api.Registered{}, c.probed(ctx, wanted)
 	}
@@ -535,6 +538,9 @@ func (c *coders) probed(ctx context.Context, wanted api.Register) error {
 	if !byProcess || o.process.PID == 0 {
 		return nil
 	}
+	if owner := c.caller(ctx); !owner.Agent.IsZero() || owner.Unheard { // it would say so of the terminal above it, and lock its host out
+		return nil
+	}
 	coder, _, found := runtime.Coder(o.process.PID, wanted.Process, wanted.Program)
 	if !found {
 		return nil
@@ -557,12 +563,15 @@ func (c *coders) enter(ctx context.Context, p api.Principal, wanted api.Register
 		}
 		coder, folder, found = runtime.Coder(o.process.PID, named, wanted.Program)
 	}
-	var owner runtime.Owner
+	owner := c.caller(ctx)
+	confined := !owner.Agent.IsZero() || owner.Unheard // it is below a coding agent that is known
+	if found && confined && !c.server.node.Programs().Launcher().IsBelow(coder.PID) {
+		coder, folder, found = runtime.Process{}, "", false // a terminal above that: its host would act for a guest
+	}
 	guest, before := capabilities.ID{}, !p.IsHost()
 	if before {
 		guest = p.ID()
 		if byProcess {
-			owner, _ = o.owner(c.server.node.Programs().Launcher())
 			guest = cmp.Or(owner.Agent, guest)
 			if !found {
 				coder = owner.Coder() // whatever is between the two
@@ -583,7 +592,7 @@ func (c *coders) enter(ctx context.Context, p api.Principal, wanted api.Register
 	}
 	if !before || byProcess {
 		program := ""
-		if found {
+		if found && !confined { // else it could name a program that its host has too, or so many that its own is forgotten
 			program = runtime.ProgramOf(coder, wanted.Program)
 		}
 		if err := c.note(coder, wanted.Session, guest, program); err != nil {

@@ -88,6 +88,12 @@ func ProgramOf(coder Process, program string) string {
 	return path
 }
 
+// IsBelow reports whether a process is, or is below, a coding agent that is known: a noted process or session, or a noted program.
+func (l *Launcher) IsBelow(pid int) bool {
+	owner, err := l.Owner(pid)
+	return err == nil && (!owner.Agent.IsZero() || owner.Unheard || slices.Contains(l.Programs(), fileOf(pid)))
+}
+
 // wordsOf returns the command line of a process.
 func wordsOf(pid int) []string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))

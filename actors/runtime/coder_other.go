@@ -10,3 +10,6 @@ func Coder(int, int, string) (coder Process, folder string, found bool) { return
 
 // ProgramOf finds nothing.
 func ProgramOf(Process, string) string { return "" }
+
+// IsBelow returns false: none is known.
+func (l *Launcher) IsBelow(int) bool { return false }

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -57,7 +58,7 @@ func (p *principal) fromBelow(err error) error {
 // FolderGuest returns the guest of a coding agent's folder, which it makes if there is none. It stays the same whatever its
 // name and title become. Apart is not "" for a coding agent that itself works in that other folder: it has another guest.
 func (b *Backend) FolderGuest(ctx context.Context, r api.Register, apart string) (*actors.Agent, error) {
-	if err := checkRegister(r); err != nil {
+	if err := cmp.Or(CheckCoder(r), checkFolder(r)); err != nil {
 		return nil, err
 	}
 	folder := filepath.Clean(r.Folder)
@@ -79,14 +80,20 @@ func (b *Backend) FolderGuest(ctx context.Context, r api.Register, apart string)
 		WithHint("parley name rename %s OTHER", made.Name)
 }
 
-func checkRegister(r api.Register) error {
+// CheckCoder refuses what no coding agent is called.
+func CheckCoder(r api.Register) error {
 	known := r.Program != "" && len(r.Program) <= 40 && strings.Trim(r.Program, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 	switch {
 	case !known:
 		return parley.Refuse(parley.InvalidArgument, "%.80q is no name of a coding agent", r.Program)
 	case len(r.Title) > 80 || strings.ContainsFunc(r.Title, parley.IsInvisible):
 		return parley.Refuse(parley.InvalidArgument, "the title of a coding agent is one line of 80 bytes at most")
-	case !filepath.IsAbs(r.Folder) || len(r.Folder) > maxFolder:
+	}
+	return nil
+}
+
+func checkFolder(r api.Register) error {
+	if !filepath.IsAbs(r.Folder) || len(r.Folder) > maxFolder {
 		return parley.Refuse(parley.InvalidArgument, "the folder of a coding agent is an absolute path of %d bytes at most", maxFolder)
 	}
 	return nil
