@@ -337,14 +337,14 @@ func (o *opener) owner(l *runtime.Launcher) (runtime.Owner, error) {
 }
 
 // identify returns the request with its principal, if a process below a coding agent has opened its connection. One below an agent whose
-// hook has not called may only register the agent: a repository has programs run before that.
+// hook has not called may only register the agent, and see that the node runs: a repository has programs run before that.
 func (c *coders) identify(r *http.Request) (*http.Request, error) {
 	o, ok := httpd.By(r.Context()).(*opener)
 	if !ok {
 		return r, nil
 	}
 	owner, err := o.owner(c.server.node.Programs().Launcher())
-	if err == nil && owner.Unheard && r.URL.Path != api.RegisterPath {
+	if err == nil && owner.Unheard && !slices.Contains([]string{api.RegisterPath, api.HealthPath, api.CallPath + string(api.Status)}, r.URL.Path) {
 		return r, backend.Unheard()
 	}
 	if err != nil || owner.Agent.IsZero() {
