@@ -34,7 +34,7 @@ const (
 // Claims are those of a form.
 type Claims struct {
 	Last *events.FormClaimed // nil before the first, and behind the answer of its claimer
-	By   []capabilities.ID   // of each claim that was made, at the home
+	By   []capabilities.ID   // of each claim that was made, at the home; in a copy its agent, once it has claimed the form
 }
 
 // Claim returns the claim that is standing at a time; nil for none.
@@ -217,7 +217,14 @@ func (c RemoteClaim) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	if c.Claim.By.IsZero() || c.Claim.Until < 0 {
 		return nil, parley.Refuse(parley.InvalidArgument, "a claim of form %s that cannot be one", c.Claim.Form)
 	}
-	e := c.Claim
+	own, err := s.confirmOwn(c, nil)
+	if err != nil {
+		return nil, err
+	}
+	e := own.(RemoteClaim).Claim
+	if e.By == c.Home && e.Until == 0 && m.Form.Claim(now) == nil {
+		return nil, nil
+	}
 	e.Date, e.Until = clampDate(e.Date, now), min(e.Until, now+longestWork)
 	return RecordClaim{e}.decide(s, now, ids)
 }
@@ -268,6 +275,10 @@ func claimQueued(f fold, e *events.ClaimQueued) error {
 	}
 	f.Mail.touch(m, f.Version)
 	m.Form.queued.edit().Claim = e
+	if c := m.Form.passed.get().Claims; !slices.Contains(c.By, f.ID) {
+		c.By = append(slices.Clone(c.By), f.ID)
+		m.Form.passed.edit().Claims = c
+	}
 	f.Outbox.enqueue(events.OutboxClaiming, e.Form, m.Form.From)
 	return nil
 }

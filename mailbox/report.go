@@ -17,7 +17,7 @@ import (
 // What a node says of agents of a third node cannot be looked up here. It is the asker's word.
 
 // Report is what a delivery of another node says that an agent of this node did with a form. Event is the deed:
-// FormAnswered, FormCancelled, VoteCast, VoteWithdrawn and FormForwarded, or FormRequested for an agent that was asked. It is
+// FormAnswered, FormCancelled, VoteCast, VoteWithdrawn, FormForwarded and FormClaimed, or FormRequested for an agent that was asked. It is
 // MessageUnreached for an agent that a message of the receiver is said not to have reached.
 type Report struct {
 	Agent capabilities.ID
@@ -116,6 +116,12 @@ func reports(c Command, receiver capabilities.ID, standing []events.VoteCast) (a
 				all = append(all, Report{v.By, &events.VoteWithdrawn{Form: v.Form, By: v.By, Answer: v.Answer}})
 			}
 		}
+	case RemoteClaim:
+		for _, by := range []capabilities.ID{c.Claim.By, c.Claim.Was} {
+			if !by.IsZero() {
+				all = append(all, Report{by, &events.FormClaimed{Form: c.Claim.Form, By: by}})
+			}
+		}
 	}
 	return all
 }
@@ -127,7 +133,7 @@ func (c RecordVotes) has(v events.VoteCast) bool {
 
 // unconfirmed returns a delivery without a report that the agent's log does not confirm. It refuses with NOT_PERMITTED a
 // form that the agent is said to have forwarded: nothing shows why it came then. A form that ended by such a deed was ended
-// by its asker. An escalated form was put to its receiver.
+// by its asker. An escalated form was put to its receiver. Nobody is on a form that the agent is said to be on.
 func unconfirmed(c Command, r Report) (Command, error) {
 	switch e := r.Event.(type) {
 	case *events.FormForwarded:
@@ -157,6 +163,12 @@ func unconfirmed(c Command, r Report) (Command, error) {
 		missed := c.(RemoteUnreached)
 		missed.Agents = slices.DeleteFunc(slices.Clone(missed.Agents), func(u events.MessageUnreached) bool { return u.Agent == e.Agent })
 		return missed, nil
+	case *events.FormClaimed:
+		claim := c.(RemoteClaim)
+		if claim.Claim.Was = (capabilities.ID{}); e.By == claim.Claim.By {
+			claim.Claim.By, claim.Claim.Until = claim.Home, 0 // nobody is on it
+		}
+		return claim, nil
 	}
 	return c, nil
 }
@@ -190,6 +202,8 @@ func (s *State) Confirms(r Report) (bool, error) {
 	switch e := r.Event.(type) {
 	case *events.FormRequested:
 		return true, nil
+	case *events.FormClaimed:
+		return slices.Contains(f.passed.get().Claims.By, s.ID), nil
 	case *events.FormAnswered:
 		return f.Answered != nil && f.Answered.By == s.ID && (e.Values.IsNull() || !e.Withheld || e.Values.Equal(f.sharedDecision(f.Answered))) || f.hasSaid(func(q events.AnswerQueued) bool { return q.Reason == "" && f.isPresent(q) && f.answers(q, e) }), nil
 	case *events.FormCancelled:
@@ -222,6 +236,8 @@ func reportedForm(e events.Event) capabilities.ID {
 	case *events.VoteCast:
 		return e.Form
 	case *events.VoteWithdrawn:
+		return e.Form
+	case *events.FormClaimed:
 		return e.Form
 	}
 	return capabilities.ID{}

@@ -6,7 +6,7 @@
 //
 //	client: [0, id, agent, operation, body]    call
 //	        [1, id]                            cancel: nobody waits for id any more
-//	        [2, id, {"token":…} or {"as":…}]   signIn: the result is {"agent": n}
+//	        [2, id, {"token":…}]                signIn: the result is {"agent": n}
 //	        [3, id, agent]                     signOut
 //	        [4, id, agent, body]               ask: form, with its outcome
 //	        [5, id, agent, body, credit]       follow: messages, with credit for so many items
