@@ -19,6 +19,7 @@ import (
 var imports = map[string][]string{
 	"internal/fault":        {},
 	".":                     {"capabilities", "events", "internal/fault"},
+	"internal/disk":         {"internal/fault"},
 	"internal/regular":      {},
 	"internal/realpath":     {},
 	"internal/strike":       {},
@@ -44,7 +45,7 @@ var imports = map[string][]string{
 	"mailbox/vote":          {"capabilities", "events"},
 	"mailbox/mailboxtest":   {".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/quota"},
 
-	"persistence":               {".", "capabilities", "events", "persistence/archive", "persistence/group", "internal/fair", "internal/natsauth", "internal/regular"},
+	"persistence":               {".", "capabilities", "events", "persistence/archive", "persistence/group", "internal/disk", "internal/fair", "internal/natsauth", "internal/regular"},
 	"persistence/archive":       {"capabilities", "events", "internal/regular"},
 	"persistence/group":         {"capabilities", "events", "internal/regular"},
 	"persistence/projection":    {"capabilities", "events"},
@@ -54,7 +55,7 @@ var imports = map[string][]string{
 
 	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/due", "mailbox/form", "mailbox/passkey", "mailbox/proof", "mailbox/quota", "mailbox/right", "mailbox/rule", "mailbox/table", "mailbox/text", "persistence", "persistence/archive", "persistence/archive/store", "persistence/projection", "actors/keys", "actors/resource", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/outbox", "actors/peers", "actors/trace", "actors/transport", "internal/fair", "internal/realpath", "internal/natsauth", "internal/strike"},
 	"actors/connlimit":           {},
-	"actors/keys":                {".", "capabilities", "persistence", "internal/regular"},
+	"actors/keys":                {".", "capabilities", "persistence", "internal/disk", "internal/regular"},
 	"actors/peers":               {".", "capabilities", "events", "mailbox", "actors/peers/window", "actors/transport"},
 	"actors/resource":            {".", "capabilities", "events", "mailbox"},
 	"actors/outbox":              {"events", "mailbox"},
@@ -120,9 +121,9 @@ var imports = map[string][]string{
 		".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/passkey", "mailbox/proof", "mailbox/quota", "mailbox/rule", "persistence", "actors", "actors/keys", "actors/trace", "actors/view",
 		"gateway", "gateway/api", "gateway/backend", "gateway/bridge", "gateway/bridge/slack", "gateway/bridge/webhook", "gateway/client", "gateway/mcp", "gateway/people", "gateway/qr",
 		"cmd/parley/bench", "cmd/parley/demo", "cmd/parley/editor", "cmd/parley/hook", "cmd/parley/interview", "cmd/parley/proc",
-		"cmd/parley/service", "cmd/parley/setup", "cmd/parley/shell", "cmd/parley/show", "cmd/parley/terminal", "cmd/parley/watch", "internal/natsauth", "internal/regular",
+		"cmd/parley/service", "cmd/parley/setup", "cmd/parley/shell", "cmd/parley/show", "cmd/parley/terminal", "cmd/parley/watch", "internal/disk", "internal/natsauth", "internal/regular",
 	},
-	"cmd/parley/bench": {".", "capabilities", "events", "actors", "actors/view", "gateway", "gateway/api", "gateway/client", "cmd/parley/terminal"},
+	"cmd/parley/bench": {".", "capabilities", "events", "actors", "actors/view", "gateway", "gateway/api", "gateway/client", "cmd/parley/terminal", "internal/disk"},
 	"cmd/parley/demo":  {".", "gateway", "gateway/api", "gateway/client", "cmd/parley/shell"},
 	"cmd/parley/editor": {
 		".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "gateway/api", "gateway/client", "gateway/mcp", "gateway/sanitize",

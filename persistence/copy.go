@@ -41,8 +41,8 @@ type known struct {
 }
 
 // lookFirst opens a copy of the files of an embedded server that was not stopped in order. It returns what it has found,
-// and nil if the server was. It fails as Open does.
-func lookFirst(ctx context.Context, o Options) (*known, error) {
+// and nil if the server was. It fails as Open does, and where there are no files of a log that has a mark.
+func lookFirst(ctx context.Context, o Options, mark Mark) (*known, error) {
 	if o.URL != "" || o.original != "" {
 		return nil, nil
 	}
@@ -55,6 +55,9 @@ func lookFirst(ctx context.Context, o Options) (*known, error) {
 		o.Log.Warn("there are files in the journal's folder that are none of the journal's: they are not used, and left as they are", "folder", folder, "files", strays[:min(len(strays), maxStrays)], "number", len(strays))
 	}
 	_, err = os.Lstat(filepath.Join(folder, serverFolder))
+	if errors.Is(err, fs.ErrNotExist) && mark.Number > 0 { // the server would make an empty one, and a journal moved back would end up within it
+		return nil, missingJournal(mark)
+	}
 	if errors.Is(err, fs.ErrNotExist) || err == nil && stoppedInOrder(&o) {
 		return nil, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -11,6 +12,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/disk"
 	"parley/internal/regular"
 )
 
@@ -130,8 +132,15 @@ func readOnly(doing string, err error) error {
 		return parley.Refuse(parley.CorruptLog, "%s: %v", doing, err).
 			WithHint("something else is in the place of a file of the node: put that back, or restore a backup into a new folder")
 	}
-	return parley.Refuse(parley.ReadOnly, "%s: %v", doing, err).
-		WithHint("the node takes mail again as soon as its journal can be written; ask again then to see what became of this")
+	e := parley.Refuse(parley.ReadOnly, "%s: %v", doing, err)
+	matter := disk.Hint(err)
+	if errors.Is(err, fs.ErrPermission) { // which a start meets, and somebody has to mend
+		return e.WithHint("%s", matter)
+	}
+	if matter != "" {
+		matter += ": "
+	}
+	return e.WithHint("%sthe node takes mail again as soon as its journal can be written; ask again then to see what became of this", matter)
 }
 
 // outcomeUnknown returns the error of an append whose commit may be in the log after the failure, as a disk leaves it that has taken a
@@ -244,7 +253,7 @@ func (j *Journal) relink(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if _, err := lookFirst(ctx, j.o); err != nil {
+	if _, err := lookFirst(ctx, j.o, Mark{}); err != nil {
 		return err
 	}
 	l, err := connect(&j.o)

@@ -41,11 +41,8 @@ const (
 func openHighWater(folder string, node capabilities.NodeID) (*highWater, error) {
 	path := filepath.Join(folder, highWaterFile)
 	f, err := regular.OpenOrCreate(path)
-	if errors.Is(err, regular.ErrNot) {
-		return nil, readOnly("the high-water mark cannot be opened", err)
-	}
 	if err != nil {
-		return nil, parley.Refuse(parley.ReadOnly, "the high-water mark cannot be opened: %v", err)
+		return nil, readOnly("the high-water mark cannot be opened", err)
 	}
 	if err := lockFile(f); err != nil {
 		_ = f.Close() // nothing was written
@@ -64,7 +61,7 @@ func (h *highWater) read() error {
 	raw := make([]byte, markSize)
 	n, err := h.file.ReadAt(raw, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return parley.Refuse(parley.ReadOnly, "the high-water mark cannot be read: %v", err)
+		return readOnly("the high-water mark cannot be read", err)
 	}
 	if h.size = n; n == 0 {
 		return nil

@@ -82,7 +82,7 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.known, err = lookFirst(ctx, o); err != nil {
+	if o.known, err = lookFirst(ctx, o, high.last); err != nil {
 		return nil, errors.Join(err, high.close())
 	}
 	j := &Journal{

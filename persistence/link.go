@@ -311,10 +311,14 @@ func (l *link) mayCreate(mark Mark) error {
 			WithHint("its blocks are still there; put the file back from a copy, or restore a backup into a new folder")
 	}
 	if mark.Number > 0 {
-		return parley.Refuse(parley.CorruptLog, "commit 1: is missing, and so is the whole journal to commit %d", mark.Number).
-			WithHint("put the journal back, or restore a backup into a new folder")
+		return missingJournal(mark)
 	}
 	return nil
+}
+
+func missingJournal(mark Mark) error {
+	return parley.Refuse(parley.CorruptLog, "commit 1: is missing, and so is the whole journal to commit %d", mark.Number).
+		WithHint("put the journal back, or restore a backup into a new folder")
 }
 
 // descriptionLoss says which file of the stream's description is lost.
@@ -418,6 +422,7 @@ func (l *link) awaitEnd(ctx context.Context, state jetstream.StreamState, number
 
 const (
 	serverStart = 30 * time.Second
+	serverReady = 2 * time.Second
 	never       = 100 * 365 * 24 * time.Hour
 )
 
@@ -453,7 +458,8 @@ func startServer(o *Options, logger *serverLog) (*natsserver.Server, error) {
 	}
 	srv.SetLoggerV2(logger, false, false, false)
 	srv.Start()
-	if !srv.JetStreamEnabled() || !srv.ReadyForConnections(serverStart) {
+	// Start has returned. So the server is ready or never will be, and the wait is not for its disk.
+	if !srv.JetStreamEnabled() || !srv.ReadyForConnections(serverReady) {
 		stopServer(srv)
 		e := parley.Refuse(parley.ReadOnly, "the journal's server does not start").
 			WithHint("see the log; the disk may be full or the folder not writable")

@@ -209,7 +209,7 @@ func TestIndexOfSnapshotsIsUsedAfterAStop(t *testing.T) {
 			d := copyJournal(t, o)
 			folder := blockFolderOf(&d, streamOf(d.bucketName()))
 			x.damage(&d, folder)
-			if _, err := lookFirst(t.Context(), d); err != nil {
+			if _, err := lookFirst(t.Context(), d, Mark{}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := os.Stat(filepath.Join(folder, serverState)); (err == nil) != x.kept {

@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/capabilities"
+	"parley/internal/disk"
 	"parley/internal/regular"
 	"parley/persistence"
 )
@@ -62,7 +63,7 @@ func NodeOf(key nkeys.KeyPair) (capabilities.NodeID, error) {
 func LoadOrCreate(folder string) (nkeys.KeyPair, error) {
 	if err := SecureFolder(folder); err != nil {
 		if parley.CodeOf(err) == parley.Internal {
-			err = unwritable(err)
+			err = disk.Unwritable(folder, err)
 		}
 		return nil, err
 	}
@@ -88,7 +89,7 @@ func LoadOrCreate(folder string) (nkeys.KeyPair, error) {
 func write(folder string, seed []byte) error {
 	f, err := os.CreateTemp(folder, FileName+".*") // mode 0600
 	if err != nil {
-		return unwritable(err)
+		return disk.Unwritable(folder, err)
 	}
 	defer os.Remove(f.Name()) // fails once it is renamed, as it should
 	_, err = f.Write(seed)
@@ -105,12 +106,7 @@ func write(folder string, seed []byte) error {
 		err = persistence.SyncFolder(folder)
 	}
 	if err != nil {
-		return unwritable(err)
+		return disk.Unwritable(folder, err)
 	}
 	return nil
-}
-
-func unwritable(err error) error {
-	return parley.Refuse(parley.ReadOnly, "the state folder cannot be written: %v", err).
-		WithHint("choose another with --state or PARLEY_STATE")
 }

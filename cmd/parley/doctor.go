@@ -143,6 +143,9 @@ func checkLog(ctx context.Context, env *environment) []finding {
 // withHint returns an error with its hint in one line.
 func withHint(err error) string {
 	e := parley.AsError(err)
+	if _, ok := errors.AsType[*parley.Error](err); !ok { // it is of this process, which has no log
+		e = withoutCode(err)
+	}
 	if e.Hint == "" {
 		return e.Error()
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ import (
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
 	"parley/gateway/client"
+	"parley/internal/disk"
 )
 
 // The exit codes.
@@ -91,13 +93,28 @@ func (p *program) classify(ctx context.Context, err error) (*parley.Error, int) 
 		return cobraError(err), exitUsage
 	}
 	if _, ok := errors.AsType[*parley.Error](err); !ok {
-		return parley.Refuse(parley.Internal, "%v", err), exitRefused
+		return withoutCode(err), exitRefused
 	}
 	e := parley.AsError(err)
 	if client.IsAbsent(err) { // to start one is no way out where one runs
 		e = parley.AsError(p.options.state.unanswered(ctx, e))
 	}
 	return e, exitCode(e.Code)
+}
+
+// withoutCode returns the error to show for one without a code. What the system says of a disk or a file is for the reader to mend.
+func withoutCode(err error) *parley.Error {
+	e := parley.Refuse(parley.Internal, "%v", err)
+	hint := disk.Hint(err)
+	switch {
+	case hint == "":
+		return e
+	case errors.Is(err, fs.ErrPermission):
+		e.Code = parley.NotPermitted
+	default:
+		e.Code = parley.ReadOnly
+	}
+	return e.WithHint("%s", hint)
 }
 
 func exitCode(c parley.Code) int {

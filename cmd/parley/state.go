@@ -12,8 +12,8 @@ import (
 
 	"parley"
 	"parley/cmd/parley/proc"
-	"parley/cmd/parley/terminal"
 	"parley/gateway/client"
+	"parley/internal/disk"
 	"parley/internal/regular"
 )
 
@@ -57,7 +57,7 @@ func (s stateFolder) lease() string    { return s.in("lease") }
 func (s stateFolder) restore() string  { return s.in("restore") } // where a restored key waits for its journal
 
 // unwritable returns the error for a folder that cannot be written to.
-func (s stateFolder) unwritable(err error) error { return terminal.Unwritable(string(s), err) }
+func (s stateFolder) unwritable(err error) error { return disk.Unwritable(string(s), err) }
 
 func readPID(file *os.File) int {
 	var b [32]byte

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"parley/capabilities"
-	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway/client"
+	"parley/internal/disk"
 )
 
 // Options are the options of a measurement.
@@ -87,11 +87,11 @@ func Run(ctx context.Context, o Options) (got Figures, err error) {
 // makeFolder makes a temporary folder on the disk to measure.
 func (o *Options) makeFolder() (string, error) {
 	if err := os.MkdirAll(o.Folder, 0o700); err != nil {
-		return "", terminal.Unwritable(o.Folder, err)
+		return "", disk.Unwritable(o.Folder, err)
 	}
 	folder, err := os.MkdirTemp(o.Folder, ".parley-bench-")
 	if err != nil {
-		return "", terminal.Unwritable(o.Folder, err)
+		return "", disk.Unwritable(o.Folder, err)
 	}
 	return filepath.Abs(folder)
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"parley/cmd/parley/terminal"
+	"parley/internal/disk"
 )
 
 // rawBlock is the size of one raw append: about that of a commit.
@@ -25,7 +25,7 @@ type DiskRate struct {
 func MeasureDisk(ctx context.Context, folder string, long time.Duration) (rate DiskRate, err error) {
 	f, err := os.CreateTemp(folder, ".parley-disk-")
 	if err != nil {
-		return rate, terminal.Unwritable(folder, err)
+		return rate, disk.Unwritable(folder, err)
 	}
 	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
 	block := make([]byte, rawBlock)

@@ -5,7 +5,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"syscall"
 
 	"parley"
 )
@@ -44,16 +43,4 @@ func Message(err error) string {
 		return e.Message
 	}
 	return err.Error()
-}
-
-// Unwritable returns the error for a state folder that cannot be used.
-func Unwritable(folder string, err error) error {
-	e := parley.Refuse(parley.ReadOnly, "the state folder %s cannot be written: %v", folder, Reason(err))
-	if errors.Is(err, syscall.ENOSPC) {
-		return e.WithHint("the disk is full")
-	}
-	if errors.Is(err, syscall.EROFS) { // first what is the matter: another folder has another node
-		return e.WithHint("its file system is read-only, as after an error of the disk: dmesg and mount say why. The node is there; --state chooses another folder, with another node")
-	}
-	return e.WithHint("choose another with --state or PARLEY_STATE")
 }
