@@ -663,6 +663,8 @@ func TestTextsOfKilledProcessAreReadAgain(t *testing.T) {
 			if got := f.read(one); len(got) != 1 {
 				t.Fatalf("%+v", got)
 			}
+			read := time.Now().UnixMilli()
+			eventually.Holds(t, "another process comes in a later millisecond, as the log tells times", func() bool { return time.Now().UnixMilli() > read })
 			if again, _ := f.enter("a", f.self, api.MomentPrompt, ""); again != one { // the hook of the start was killed
 				t.Fatal("the session is another")
 			}
