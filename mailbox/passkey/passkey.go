@@ -261,17 +261,8 @@ func answered(values map[string]capabilities.Value, secrets map[string]bool, sho
 	return sha256.Sum256(text), err
 }
 
-// AnsweredJSON is Answered of values as a proof has them. Of an approval it leaves out when a rule ends: what a person types as a time
-// from then is stored as a moment.
-func AnsweredJSON(text json.RawMessage, ofApproval bool) (sum events.Hash, err error) {
-	values, secrets, err := valuesOf(text, ofApproval)
-	if err != nil {
-		return sum, err
-	}
-	return Answered(values, secrets)
-}
-
-// IsAnswered reports whether a digest that was signed is AnsweredJSON of values. Earlier signatures say of a reference only that there is one.
+// IsAnswered reports whether a digest that was signed is Answered of values as a proof has them. Of an approval it leaves out when a rule
+// ends: what a person types as a time from then is stored as a moment. Earlier signatures say of a reference only that there is one.
 func IsAnswered(signed events.Hash, text json.RawMessage, ofApproval bool) (bool, error) {
 	values, secrets, err := valuesOf(text, ofApproval)
 	if err != nil {
