@@ -79,7 +79,8 @@ func nameOf(pid int) string {
 // or under a name of the agent's. It returns "" for any other. What registers may be anything, such as a link to a person's terminal under
 // the agent's name.
 func ProgramOf(coder Process, program string) string {
-	path, name := fileOf(coder.PID), nameOf(coder.PID)
+	path := fileOf(coder.PID)
+	name := filepath.Base(path)
 	own, _, _ := strings.Cut(program, "-")
 	if own == "" || slices.Contains(shells, name) || slices.Contains(interpreters, name) || !coder.IsRunning() ||
 		!slices.ContainsFunc(strings.Split(path, string(filepath.Separator)), func(part string) bool { return strings.HasPrefix(part, own) }) {

@@ -5,6 +5,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,6 +26,7 @@ import (
 	"parley/gateway"
 	"parley/gateway/api"
 	"parley/gateway/backend"
+	"parley/internal/disk"
 	"parley/internal/regular"
 	"parley/persistence"
 )
@@ -214,11 +215,8 @@ func unwritten(to string, err error) error {
 	if code := parley.CodeOf(err); code != parley.Internal || !isOf {
 		return err
 	}
-	e := parley.Refuse(parley.ReadOnly, "the backup cannot be written to %s: %v", to, terminal.Reason(err))
-	if errors.Is(err, syscall.ENOSPC) {
-		return e.WithHint("the disk is full: free space there, or back up to another")
-	}
-	return e.WithHint("back up to another place")
+	return parley.Refuse(parley.ReadOnly, "the backup cannot be written to %s: %v", to, terminal.Reason(err)).
+		WithHint("%s", cmp.Or(disk.Hint(err), "back up to another place"))
 }
 
 // counter counts the bytes that are written. Behind some of a backup no other one may follow.

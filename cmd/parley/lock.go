@@ -8,12 +8,12 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"syscall"
 	"time"
 
 	"parley"
 	"parley/actors/keys"
 	"parley/cmd/parley/proc"
+	"parley/internal/disk"
 	"parley/internal/regular"
 )
 
@@ -51,7 +51,7 @@ func (s stateFolder) lock() (*lock, error) {
 		err = proc.Lock(file)
 		if err == nil {
 			l, err := writePID(file)
-			if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EROFS) {
+			if disk.Hint(err) != "" {
 				err = s.unwritable(err)
 			}
 			return l, err

@@ -86,7 +86,8 @@ func (s Screen) Moment(at time.Time, exact string) string {
 	return at.Format("15:04")
 }
 
-// Ago returns a time in relation to another, as "3m ago" or "in 2h". One to come in less than ten hours has its minutes, as "in 1h 23m". It returns the date of a time that is a month away.
+// Ago returns a time in relation to another, as "3m ago" or "in 2h". One to come in less than ten hours has its minutes,
+// as "in 1h 23m". It returns the date of a time that is a month away.
 func Ago(at, now time.Time) string {
 	d := now.Sub(at)
 	future := d < 0
