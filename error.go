@@ -65,6 +65,12 @@ func Refuse(code Code, format string, args ...any) *Error { return fault.Refuse(
 // CodeOf returns the code of the first Error that err wraps, INTERNAL for any other error, and "" for nil.
 func CodeOf(err error) Code { return fault.CodeOf(err) }
 
+// Passes reports whether what was refused, or has failed, may be accepted later as it is.
+func Passes(err error) bool { return fault.Passes(err) }
+
+// MayBeDone reports whether what has failed may be done nevertheless. Any other error says that it is not.
+func MayBeDone(err error) bool { return fault.MayBeDone(err) }
+
 // AsError returns the Error that err wraps, its message prefixed with what was being done. Any other error becomes an
 // INTERNAL one that shows nothing of its inside: the whole of it belongs in the log.
 func AsError(err error) *Error { return fault.AsError(err) }

@@ -272,6 +272,38 @@ func TestJournalComesBackHoweverLongItsServerStarts(t *testing.T) {
 	}
 }
 
+// TestSecretStaysWithTheResourceOfACallThatWasGivenUp gives up the call that makes a secret while its commit is on the way to the disk. The
+// resource is there then, and so is its value.
+func TestSecretStaysWithTheResourceOfACallThatWasGivenUp(t *testing.T) {
+	t.Parallel()
+	var slow atomic.Bool
+	reached, release := make(chan struct{}), make(chan struct{})
+	n := openWith(t, Options{Folder: t.TempDir(), Failpoint: func(step string) error {
+		if step == "before publish" && slow.Swap(false) {
+			close(reached)
+			<-release
+		}
+		return nil
+	}})
+	slow.Store(true)
+	ctx, giveUp := context.WithCancel(t.Context())
+	go func() {
+		<-reached
+		giveUp()
+	}()
+	made := events.ResourceMade{Kind: capabilities.KindSecret, Header: "X: {}", Facet: capabilities.Facet{Only: "api.example", Methods: "GET"}}
+	_, err := ResourcesOf(n.Host()).Make(ctx, NewResource{Name: "key", Made: made, Secret: "correct-horse"}, false)
+	wantCode(t, "a call that is given up", err, parley.Timeout)
+	close(release)
+	ref, err := ResourcesOf(n.Host()).own(t.Context(), "key") // waits for the commit
+	if err != nil {
+		t.Fatal(err)
+	}
+	if value, err := n.resources.openSecret(ref.Target); value != "correct-horse" {
+		t.Errorf("the secret is %q, %v", value, err)
+	}
+}
+
 // forwardAll forwards each form of the host, and records the acknowledged forwards in done.
 func forwardAll(ctx context.Context, host *Agent, done map[capabilities.ID]bool) {
 	for m, err := range host.Mail().Follow(ctx, view.MessageFilter{}, 0) {

@@ -296,7 +296,7 @@ func (rs *resources) doQueued(a *Agent, u mailbox.QueuedUse) {
 			return
 		case err == nil && !got.HasEnded(): // it is asked about, or under way
 			continue
-		case isForNow(err):
+		case parley.Passes(err):
 			if !sleep(ctx, queuedAgain) {
 				return
 			}
@@ -313,15 +313,6 @@ func (rs *resources) doQueued(a *Agent, u mailbox.QueuedUse) {
 		}
 		return
 	}
-}
-
-// isForNow reports whether what is refused may be accepted later.
-func isForNow(err error) bool {
-	switch parley.CodeOf(err) {
-	case parley.NodeUnreachable, parley.RateLimited, parley.ReadOnly, parley.NotRunning, parley.Timeout:
-		return true
-	}
-	return false
 }
 
 // sleep waits for a time. It reports false if the context has ended first.

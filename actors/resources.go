@@ -256,7 +256,7 @@ func (rs Resources) Make(ctx context.Context, r NewResource, again bool) (view.M
 	}
 	_, err := call(ctx, rs.agent, createResource{mailbox.MakeResource{Resource: id, Name: r.Name, Made: r.Made}})
 	if err != nil {
-		if r.Made.Kind == capabilities.KindSecret && parley.CodeOf(err) != parley.ReadOnly { // it may be in the log then
+		if r.Made.Kind == capabilities.KindSecret && !parley.MayBeDone(err) { // else the log may have it, and it needs its value
 			_ = n.resources.dropSecret(id)
 		}
 		return view.MadeResource{}, err

@@ -144,9 +144,6 @@ func (h *holds) isHeld(form capabilities.ID) bool {
 
 // passes reports whether what has failed may be done later.
 func passes(err error) bool {
-	switch parley.CodeOf(err) {
-	case parley.Internal, parley.RateLimited, parley.Timeout, parley.AnswerPending:
-		return true
-	}
-	return false
+	code := parley.CodeOf(err)
+	return parley.Passes(err) || code == parley.Internal || code == parley.AnswerPending
 }

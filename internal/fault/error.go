@@ -107,6 +107,25 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
+// Passes reports whether what was refused, or has failed, may be accepted later as it is.
+func Passes(err error) bool {
+	switch CodeOf(err) {
+	case NodeUnreachable, NotRunning, RateLimited, ReadOnly, Timeout:
+		return true
+	}
+	return false
+}
+
+// MayBeDone reports whether what has failed may be done nevertheless: a disk can take a write and fail to flush it, and a node can go away
+// before it answers. Any other error says that it is not.
+func MayBeDone(err error) bool {
+	switch CodeOf(err) {
+	case ReadOnly, Timeout, NotRunning, Internal:
+		return true
+	}
+	return false
+}
+
 // AsError returns the Error that err wraps, its message prefixed with what was being done. Any other
 // error becomes an INTERNAL one that shows nothing of its inside: the whole of it belongs in the log.
 func AsError(err error) *Error {
