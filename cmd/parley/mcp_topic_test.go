@@ -138,3 +138,33 @@ func (m *model) said(t *testing.T, tool string) (said string) {
 	}
 	return said
 }
+
+// TestRefusalsNameTools has a model name what is not there. What it is told to do is done with its tools, not at a terminal.
+func TestRefusalsNameTools(t *testing.T) {
+	t.Parallel()
+	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
+		m := h.connect(w, nil)
+		for tool, c := range map[string]struct {
+			given arguments
+			hint  string
+		}{
+			"send_message":   {arguments{"recipient": "nobody", "text": "hello"}, "list_agents"},
+			"ask_user":       {arguments{"recipient": "nobody", "message": "which?", "fields": []any{arguments{"name": "a"}}}, "list_agents"},
+			"wait_for_agent": {arguments{"agent": "nobody"}, "list_agents"},
+			"acknowledge":    {arguments{"message": 77}, "list_inbox"},
+			"read_mail":      {arguments{"message": 77}, "list_inbox"},
+			"answer_form":    {arguments{"form": 77, "values": arguments{"a": "b"}}, "list_inbox"},
+			"subscribe":      {arguments{"topic": "nothing"}, "list_topics"},
+			"post":           {arguments{"topic": "nothing", "text": "hello"}, "list_topics"},
+			"read_topic":     {arguments{"topic": "nothing"}, "list_topics"},
+			"lease":          {arguments{"patterns": []any{"port:3000"}, "team": "nobodies"}, "list_team"},
+			"use_capability": {arguments{"name": "nothing"}, "@mail/3/notes"},
+			"claim_form":     {arguments{"forms": 1}, "it takes "},
+		} {
+			got := m.use(tool, c.given)
+			if got.Error == nil || !strings.Contains(got.Error.Hint, c.hint) || strings.Contains(got.Error.Hint, "parley ") {
+				t.Errorf("%s %v: %s", tool, c.given, got.raw)
+			}
+		}
+	})
+}

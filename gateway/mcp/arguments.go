@@ -3,9 +3,11 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox/form"
@@ -106,21 +108,56 @@ func valueOf(text string) (v any, ok bool) {
 // maxNesting bounds the JSON text in an argument. What is read is checked again with all arguments.
 const maxNesting = 32
 
-// readArguments returns arguments with the values in place that were given as JSON text. Others it returns as they are.
-func readArguments(schema, raw json.RawMessage) json.RawMessage {
+// checkNames refuses the first member that the shape of a value does not have, and says which there are: the model that reads this has the
+// wrong name from another program's tool. The value is called name; "" is the arguments themselves.
+func (s *shape) checkNames(name string, v any) error {
+	if s == nil {
+		return nil
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, member := range slices.Sorted(maps.Keys(v)) {
+			part, known := s.Properties[member]
+			if !known && s.Properties != nil {
+				has := "there is no argument"
+				if name != "" {
+					has = name + " has no member"
+				}
+				return parley.Refuse(parley.InvalidArgument, "%s %s", has, parley.Quoted(member, 80)).
+					WithHint("it takes %s", strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", "))
+			}
+			if err := part.checkNames(member, v[member]); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, part := range v {
+			if err := s.Items.checkNames(name, part); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readArguments returns arguments with the values in place that were given as JSON text. Others it returns as they are. It refuses, with
+// INVALID_ARGUMENT, a name that the schema does not have.
+func readArguments(schema, raw json.RawMessage) (json.RawMessage, error) {
 	var s shape
 	v, ok := valueOf(string(raw))
 	if !ok || json.Unmarshal(schema, &s) != nil {
-		return raw
+		return raw, nil
 	}
 	v, changed := s.read(v)
-	if !changed {
-		return raw
+	if err := s.checkNames("", v); err != nil {
+		return nil, err
 	}
-	if read, err := textOf(v); err == nil {
-		return read
+	if changed {
+		if read, err := textOf(v); err == nil {
+			return read, nil
+		}
 	}
-	return raw
+	return raw, nil
 }
 
 // readValues replaces the values of an answer that were given as JSON text, by the types of the fields.

@@ -51,7 +51,10 @@ type call struct {
 
 // read decodes the arguments, also those that were given as JSON text. It refuses unknown ones with INVALID_ARGUMENT, and what no request may have.
 func (c *call) read(arguments any) error {
-	raw := readArguments(c.schema, c.request.Params.Arguments)
+	raw, err := readArguments(c.schema, c.request.Params.Arguments)
+	if err != nil {
+		return err
+	}
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
@@ -60,8 +63,7 @@ func (c *call) read(arguments any) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
-	err := d.Decode(arguments)
-	if err == nil {
+	if err = d.Decode(arguments); err == nil {
 		return nil
 	}
 	if parley.CodeOf(err) != parley.Internal { // a value that the type refuses
@@ -131,9 +133,33 @@ func (s *Server) failed(name string, err error) *sdk.CallToolResult {
 	case parley.CodeOf(err) == parley.Internal:
 		s.options.Log.Error("tool failed", slog.String("tool", name), slog.Any("error", err))
 	}
+	if hint := hintOf(name, e.Code); hint != "" {
+		e = e.WithHint("%s", hint)
+	}
 	r := result(failure{sanitizeError(e)})
 	r.IsError = true
 	return r
+}
+
+// hintOf returns how a model finds what it has named wrongly, with the tools that it has; "" leaves the hint as it is, which may be of commands.
+func hintOf(tool string, code parley.Code) string {
+	switch {
+	case code == parley.NoSuchMessage:
+		return "list_inbox with the view all lists the messages"
+	case code == parley.UnknownRecipient, code == parley.AgentNotFound:
+		return "list_agents lists whom the agent can reach; whoever reaches both can introduce them"
+	case code != parley.UnknownName:
+		return ""
+	}
+	switch operations[tool] {
+	case operations["subscribe"], operations["post"], operations["read_topic"]:
+		return "list_topics lists the topics"
+	case operations["lease"], operations["list_team"]:
+		return "list_team lists the teams"
+	case operations["use_capability"]:
+		return "the message or the answer that gave it says how it is called, as @mail/3/notes"
+	}
+	return "list_agents lists whom the agent can reach"
 }
 
 // sanitizeError returns an error with invisible characters escaped. Its texts may quote others.
