@@ -54,6 +54,9 @@ func TestEdges(t *testing.T) {
 		{Name: "nats", Call: e.overNATS},
 		{Name: "mcp", Call: e.overMCP, Shapes: toolShapes(), Differs: map[string]parley.Code{
 			"a wait of less than nothing": parley.InvalidArgument, // its argument has another name
+			// Their hints name tools.
+			"a message to somebody and to nobody": parley.UnknownRecipient, "an unknown recipient": parley.UnknownRecipient,
+			"a message to nobody": parley.UnknownRecipient, "a form that there is not": parley.NoSuchMessage,
 		}},
 	} {
 		t.Run(edge.Name, func(t *testing.T) {

@@ -140,6 +140,9 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	if err := checkText("a message", c.Text, maxText); err != nil {
 		return nil, err
 	}
+	if strings.TrimSpace(c.Text) == "" && c.Subject == "" && len(c.Files) == 0 { // a command that should have written it has failed
+		return nil, parley.Refuse(parley.InvalidArgument, "the message is empty").WithHint("give a text, a subject or a file")
+	}
 	if err := checkHeader(c.Header); err != nil {
 		return nil, err
 	}

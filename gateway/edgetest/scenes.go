@@ -348,6 +348,7 @@ func refusals() []scene {
 		{name: "10,000 fields", operation: "form", request: fields("[" + strings.Repeat(`{"name":"a"},`, 9999) + `{"name":"a"}]`), code: parley.TooLarge},
 		{name: "a field twice", operation: "form", request: fields(`[{"name":"a"},{"name":"a"}]`), code: parley.InvalidForm},
 		{name: "an unknown recipient", operation: "form", request: strings.Replace(form, `"bob"`, `"nobody"`, 1), code: parley.UnknownRecipient},
+		{name: "an empty message", operation: "send", request: `{"recipient":"bob","text":" "}`, code: parley.InvalidArgument},
 		{name: "a message to nobody", operation: "send", request: `{"recipient":"nobody","text":"x"}`, code: parley.UnknownRecipient},
 		{name: "a message that there is not", operation: "get_message", request: `{"number":1000}`, code: parley.NoSuchMessage},
 		{name: "a form that there is not", operation: "respond_form", request: `{"number":1000,"values":{}}`, code: parley.NoSuchMessage},

@@ -140,24 +140,30 @@ func (s *shape) checkNames(name string, v any) error {
 	return nil
 }
 
-// readArguments returns arguments with the values in place that were given as JSON text. Others it returns as they are. It refuses, with
-// INVALID_ARGUMENT, a name that the schema does not have.
-func readArguments(schema, raw json.RawMessage) (json.RawMessage, error) {
+// readArguments returns arguments with the values in place that were given as JSON text. Others it returns as they are.
+func readArguments(schema, raw json.RawMessage) json.RawMessage {
 	var s shape
 	v, ok := valueOf(string(raw))
 	if !ok || json.Unmarshal(schema, &s) != nil {
-		return raw, nil
+		return raw
 	}
 	v, changed := s.read(v)
-	if err := s.checkNames("", v); err != nil {
-		return nil, err
+	if !changed {
+		return raw
 	}
-	if changed {
-		if read, err := textOf(v); err == nil {
-			return read, nil
-		}
+	if read, err := textOf(v); err == nil {
+		return read
 	}
-	return raw, nil
+	return raw
+}
+
+// checkNames refuses arguments with a name that the schema does not have.
+func checkNames(schema, raw json.RawMessage) error {
+	var s shape
+	if v, ok := valueOf(string(raw)); ok && json.Unmarshal(schema, &s) == nil {
+		return s.checkNames("", v)
+	}
+	return nil
 }
 
 // readValues replaces the values of an answer that were given as JSON text, by the types of the fields.

@@ -38,8 +38,8 @@ func TestArgumentsMayBeGivenAsText(t *testing.T) {
 		{"ask_user", `{"title":"[1]","message":"{}"}`, `{"title":"[1]","message":"{}"}`},
 		{"ask_user", `{"need":"1 2"}`, `{"need":"1 2"}`},
 	} {
-		if got, err := readArguments(schemas[c.tool], json.RawMessage(c.given)); string(got) != c.want || err != nil {
-			t.Errorf("%s %s is read as %s, %v, want %s", c.tool, c.given, got, err, c.want)
+		if got := readArguments(schemas[c.tool], json.RawMessage(c.given)); string(got) != c.want {
+			t.Errorf("%s %s is read as %s, want %s", c.tool, c.given, got, c.want)
 		}
 	}
 	for _, c := range []struct{ tool, given, says, hint string }{
@@ -47,7 +47,7 @@ func TestArgumentsMayBeGivenAsText(t *testing.T) {
 		{"ask_user", `{"fields":[{"name":"a"},{"title":"b"}]}`, `fields has no member "title"`, "label"},
 		{"ask_user", `{"fields":"[{\"title\":\"b\"}]"}`, `fields has no member "title"`, "label"},
 	} {
-		_, err := readArguments(schemas[c.tool], json.RawMessage(c.given))
+		err := checkNames(schemas[c.tool], readArguments(schemas[c.tool], json.RawMessage(c.given)))
 		if e := parley.AsError(err); e.Code != parley.InvalidArgument || e.Message != c.says || !strings.Contains(e.Hint, c.hint) {
 			t.Errorf("%s %s: %+v", c.tool, c.given, e)
 		}

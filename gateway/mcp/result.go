@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,10 +52,7 @@ type call struct {
 
 // read decodes the arguments, also those that were given as JSON text. It refuses unknown ones with INVALID_ARGUMENT, and what no request may have.
 func (c *call) read(arguments any) error {
-	raw, err := readArguments(c.schema, c.request.Params.Arguments)
-	if err != nil {
-		return err
-	}
+	raw := readArguments(c.schema, c.request.Params.Arguments)
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
@@ -63,7 +61,8 @@ func (c *call) read(arguments any) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
-	if err = d.Decode(arguments); err == nil {
+	err := d.Decode(arguments)
+	if err == nil {
 		return nil
 	}
 	if parley.CodeOf(err) != parley.Internal { // a value that the type refuses
@@ -72,7 +71,7 @@ func (c *call) read(arguments any) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return parley.Refuse(parley.InvalidArgument, "%s: a %s does not belong there", wrong.Field, wrong.Value)
 	}
-	return parley.Refuse(parley.InvalidArgument, "the arguments cannot be read: %v", err)
+	return cmp.Or(checkNames(c.schema, raw), error(parley.Refuse(parley.InvalidArgument, "the arguments cannot be read: %v", err)))
 }
 
 // result returns a result with structured content, and the same as text for clients without it.
