@@ -26,6 +26,25 @@ func (a *Agent) Answer(ctx context.Context, ref capabilities.FormRef, ans parley
 	return settle(a, ctx, answerForm{replyOf(a, ref, ans)})
 }
 
+// BeginAnswer is Answer for a caller without a goroutine. One waits where a form is homed on another node, and for names of agents. It
+// calls done once. Done must not block.
+func (a *Agent) BeginAnswer(ctx context.Context, ref capabilities.FormRef, ans parley.Answer, done func(view.Outcome, error)) {
+	r := answerForm{replyOf(a, ref, ans)}
+	beginRelay(a, r, func(s settlement, err error) {
+		wait := func() (view.Outcome, error) { return s.finish(ctx, a, err) }
+		switch {
+		case parley.CodeOf(err) == parley.AnswerPending:
+			wait = func() (view.Outcome, error) { return settle(a, ctx, r) }
+		case !isSecondVote(err) && (err != nil || s.remote == nil && s.outcome.Votes == nil):
+			done(s.outcome, err)
+			return
+		}
+		if !a.node.run(func() { done(wait()) }) {
+			done(view.Outcome{}, errClosing())
+		}
+	})
+}
+
 func replyOf(a *Agent, ref capabilities.FormRef, ans parley.Answer) mailbox.Reply {
 	return mailbox.Reply{Form: ref, Answer: ans, Person: a.person, Second: a.second}
 }

@@ -20,18 +20,24 @@ import (
 // Approve asks for a permission. It returns when the question is on disk, or a standing rule's use is; AwaitApproval waits
 // for the decision.
 func (a *Agent) Approve(ctx context.Context, ask mailbox.RequestApproval) (view.Permitted, error) {
-	return askPermission(ctx, a, requestPermission{command: ask})
+	reply := newReply[view.Permitted]()
+	BeginApprove(a, ask, false, reply.put, nil)
+	return reply.wait(ctx, a.node)
 }
 
 // ApproveAttended has an agent do so if a follower of the recipient's mail is present. Otherwise nothing is asked.
 func ApproveAttended(ctx context.Context, a *Agent, ask mailbox.RequestApproval) (view.Permitted, error) {
-	return askPermission(ctx, a, requestPermission{command: ask, attended: true})
+	reply := newReply[view.Permitted]()
+	BeginApprove(a, ask, true, reply.put, nil)
+	return reply.wait(ctx, a.node)
 }
 
-func askPermission(ctx context.Context, a *Agent, m requestPermission) (view.Permitted, error) {
-	asked, err := call(ctx, a, m)
-	asked.result.Unreachable = anyUnreachable(a.node, ctx, asked.waits)
-	return asked.result, err
+// BeginApprove is Approve or ApproveAttended, and Await for the approval that it asks, as BeginAsk is of a form. It calls ended for none
+// that is decided.
+func BeginApprove(a *Agent, ask mailbox.RequestApproval, attended bool, asked func(view.Permitted, error), ended func(view.Outcome, error)) (forget func()) {
+	w, forget := beginWait(a, ended)
+	beginAsk(a, requestPermission{ask, attended, w.waiting()}, w, func(v *view.Permitted) *view.Asked { return &v.Asked }, asked)
+	return forget
 }
 
 // requestPermission asks for permission, or finds an earlier request for the same call. If the approval is open, it adds the

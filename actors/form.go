@@ -12,15 +12,34 @@ import (
 	"parley/mailbox"
 )
 
+// A call that waits long has two forms. BeginAsk and its like report to functions, which may not block: no goroutine waits, so a
+// connection may have thousands of them. Ask and its like wait for that.
+
 // Ask sends a form, and returns when it is durable; Await waits for the answer. A form that was asked before, by its
 // Key or Name, is not sent again: Ask returns its present state.
 func (a *Agent) Ask(ctx context.Context, ask parley.Form) (view.Asked, error) {
-	return requestOf(a, ctx, mailbox.RequestForm{Form: ask})
+	reply := newReply[view.Asked]()
+	a.BeginAsk(ask, reply.put, nil)
+	return reply.wait(ctx, a.node)
+}
+
+// BeginAsk is Ask, and Await for what it asks unless ended is nil. It calls asked once, with the result of Ask. If that is neither an
+// outcome nor an error, it calls ended once later, with the result of Await. It doesn't call ended after forget. A node that
+// closes calls ended for no form that is open.
+func (a *Agent) BeginAsk(ask parley.Form, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
+	return beginRequest(a, mailbox.RequestForm{Form: ask}, asked, ended)
 }
 
 // Send asks for a capability in words. Its answer is a record with that as "value".
 func (rs Requests) Send(ctx context.Context, r parley.Request) (view.Asked, error) {
-	return requestOf(rs.agent, ctx, requestFor(r))
+	reply := newReply[view.Asked]()
+	rs.Begin(r, reply.put, nil)
+	return reply.wait(ctx, rs.agent.node)
+}
+
+// Begin is Send, and Agent.Await for what it asks, as Agent.BeginAsk is.
+func (rs Requests) Begin(r parley.Request, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
+	return beginRequest(rs.agent, requestFor(r), asked, ended)
 }
 
 // requestFor returns a request for a capability as the form that it is.
@@ -30,10 +49,10 @@ func requestFor(r parley.Request) mailbox.RequestForm {
 	}}
 }
 
-func requestOf(a *Agent, ctx context.Context, ask mailbox.RequestForm) (view.Asked, error) {
-	sent, err := call(ctx, a, requestForm{RequestForm: ask, reveal: a.reveals()})
-	sent.result.Unreachable = anyUnreachable(a.node, ctx, sent.waits)
-	return sent.result, err
+func beginRequest(a *Agent, ask mailbox.RequestForm, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
+	w, forget := beginWait(a, ended)
+	beginAsk(a, requestForm{ask, a.reveals(), w.waiting()}, w, func(v *view.Asked) *view.Asked { return v }, asked)
+	return forget
 }
 
 // requestForm sends a form, or finds one that was sent before. With reveal, the outcome of that is unsealed. If the form is
@@ -146,34 +165,49 @@ func (m Mail) AwaitQuestion(ctx context.Context, ref capabilities.FormRef, after
 }
 
 // awaitEnd waits for a form's outcome and, unless asked is nil, for a question after the one with that number.
-func awaitEnd(ctx context.Context, a *Agent, ref capabilities.FormRef, asked *uint64) (view.Outcome, error) {
-	ended := make(chan result[view.Outcome], 1)
-	waiting := &outcomes{ch: ended, asked: asked}
-	defer a.node.ended.drop(waiting)
-	if over, err := whileStuck(ctx, a, awaitForm{ref, nil, asked, a.reveals()}); err == nil && over.Status != view.StatusOpen {
-		return over, nil
-	}
-	first, err := call(ctx, a, awaitForm{ref, waiting, asked, a.reveals()})
-	if err != nil || first.Status != view.StatusOpen {
-		return first, err
-	}
+func awaitEnd(ctx context.Context, a *Agent, ref capabilities.FormRef, asked *uint64) (o view.Outcome, err error) {
+	reply := newReply[view.Outcome]()
+	defer a.BeginAwait(ref, asked, reply.put)()
 	select {
-	case r := <-ended:
-		if r.err != nil || a.reveals() || r.value.Status == view.StatusAsked {
-			return r.value, r.err
-		}
-		return call(ctx, a, queryOutcome{form: first.Form})
+	case got := <-reply.ch:
+		return got.value, got.err
 	case <-ctx.Done():
 		err = errEnded(ctx, a.node)
 	case <-a.node.life.Done():
 		err = errClosing()
 	}
 	select {
-	case r := <-ended: // just then
-		return r.value, r.err
+	case got := <-reply.ch: // just then
+		return got.value, got.err
 	default:
-		return first, err
+		return view.Outcome{Status: view.StatusOpen}, err
 	}
+}
+
+// BeginAwait is Await or, unless asked is nil, AwaitQuestion after the question with that number. It calls ended once, unless
+// forget is called first.
+func (a *Agent) BeginAwait(ref capabilities.FormRef, asked *uint64, ended func(view.Outcome, error)) (forget func()) {
+	waiting := outcomeWaiter(a, ended)
+	waiting.asked = asked
+	wait := func() {
+		begin(a, awaitForm{ref, waiting, asked, a.reveals()}, func(first view.Outcome, err error) {
+			if err != nil || first.Status != view.StatusOpen {
+				ended(first, err)
+			}
+		})
+	}
+	look := func() { // it may have ended before the disk hung
+		over, err := whileStuck(a.node.life, a, awaitForm{ref, nil, asked, a.reveals()})
+		if err != nil || over.Status == view.StatusOpen {
+			wait()
+			return
+		}
+		ended(over, nil)
+	}
+	if !isStuck(a.node) || !a.node.run(look) {
+		wait()
+	}
+	return func() { a.node.ended.drop(waiting) }
 }
 
 // awaitForm returns the outcome of a form, or unless asked is nil a question after the one with that number. If there is neither, it

@@ -373,3 +373,35 @@ func TestAwaitWithoutRevealHidesSecrets(t *testing.T) {
 		}
 	}
 }
+
+// TestAwaitThatIsGivenUpHidesSecrets has the answer come as a wait is given up that may not see its secret.
+func TestAwaitThatIsGivenUpHidesSecrets(t *testing.T) {
+	t.Parallel()
+	var giveUp atomic.Pointer[context.CancelFunc]
+	n := openWith(t, Options{Folder: t.TempDir(), Failpoint: func(step string) error {
+		if f := giveUp.Load(); f != nil && step == "after publish" {
+			(*f)()
+		}
+		return nil
+	}})
+	fae := guest(t, n, "fae")
+	reader := agentByToken(t, n, makeToken(t, fae, NewToken{Scopes: []string{"read"}}).Text)
+	for range 100 {
+		asked := ask(t, fae, parley.Form{Fields: []events.Field{{Name: "key", Type: events.Secret}}})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan view.Outcome, 1)
+		go func() {
+			o, _ := reader.Await(ctx, capabilities.FormID(asked.Form))
+			ended <- o
+		}()
+		eventually.Holds(t, "it waits", func() bool { return n.ended.of(formKey{fae.id, asked.Form}) == 1 })
+		giveUp.Store(&cancel)
+		if _, err := n.Host().Answer(t.Context(), capabilities.FormID(asked.Form), parley.Answer{Values: text("key", "sk-1")}); err != nil {
+			t.Fatal(err)
+		}
+		if o := <-ended; o.Status == view.StatusAnswered && !o.Values.Has(capabilities.Value.IsSealed) {
+			t.Fatalf("the reader sees %v", o.Values)
+		}
+		giveUp.Store(nil)
+	}
+}

@@ -71,7 +71,12 @@ func TestVotesAcrossNodes(t *testing.T) {
 	if o := <-done; o.Status != view.StatusAnswering {
 		t.Fatalf("while the home does not respond: %+v", o)
 	}
+	behind := make(chan error, 1)
+	b.Host().BeginAnswer(t.Context(), ref, parley.Answer{Texts: []events.FieldText{{Name: "a", Text: "y"}}}, func(_ view.Outcome, err error) { behind <- err })
 	b.proxy.setMode(forwarding)
+	if err := <-behind; err != nil {
+		t.Fatalf("an answer behind one that is on its way: %v", err)
+	}
 	awaitOwnVote(t, b.Host(), ref, view.VoteStands)
 	if o := voteOn(t, c.Host(), ref); o.Status != view.StatusAnswered || fieldText(o, "a") != "x" {
 		t.Fatalf("the last vote: %+v", o)
@@ -219,7 +224,7 @@ func TestOnePersonVotesOnce(t *testing.T) {
 		_, err = ActingFor(person, second).Decline(t.Context(), ref, 0, "")
 		checkSecondVote(t, err, named[first])
 		later := make(chan error, 1)
-		ActingFor(person, second).Async().Answer(t.Context(), ref, parley.Answer{Texts: []events.FieldText{{Name: "a", Text: "x"}}}, func(_ view.Outcome, err error) { later <- err })
+		ActingFor(person, second).BeginAnswer(t.Context(), ref, parley.Answer{Texts: []events.FieldText{{Name: "a", Text: "x"}}}, func(_ view.Outcome, err error) { later <- err })
 		checkSecondVote(t, <-later, named[first])
 		if o, err := answer(ActingFor(person, first), ref); err != nil || o.Status != view.StatusVoted {
 			t.Errorf("the same vote again: %v, %v", o, err)

@@ -231,32 +231,6 @@ func (w *waiters[K, V]) keys(fits func(K) bool) (all []K) {
 	return all
 }
 
-// Ask is Agent.Ask, and Agent.Await for what it asks unless ended is nil. It calls asked once, with the result of Ask.
-// If that is neither an outcome nor an error, it calls ended once later, with the result of Await. It doesn't call
-// ended after forget. Neither function may block. A node that closes calls ended for no form that is open.
-func (as Async) Ask(ask parley.Form, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
-	return as.request(mailbox.RequestForm{Form: ask}, asked, ended)
-}
-
-// Request is Requests.Send, and Agent.Await for what it asks, as Ask is of Agent.Ask.
-func (as Async) Request(r parley.Request, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
-	return as.request(requestFor(r), asked, ended)
-}
-
-func (as Async) request(ask mailbox.RequestForm, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
-	w, forget := beginWait(as.agent, ended)
-	beginAsk(as.agent, requestForm{ask, as.agent.reveals(), w.waiting()}, w, func(v *view.Asked) *view.Asked { return v }, asked)
-	return forget
-}
-
-// Approve is Agent.Approve, and Agent.Await for the approval that it asks, as Ask is of Agent.Ask. It calls ended for none
-// that is decided.
-func (as Async) Approve(ask mailbox.RequestApproval, attended bool, asked func(view.Permitted, error), ended func(view.Outcome, error)) (forget func()) {
-	w, forget := beginWait(as.agent, ended)
-	beginAsk(as.agent, requestPermission{ask, attended, w.waiting()}, w, func(v *view.Permitted) *view.Asked { return &v.Asked }, asked)
-	return forget
-}
-
 // beginAsk begins a request that asks, and calls asked with its result. Part returns the part of that which every ask has.
 func beginAsk[T any](a *Agent, r request[pending[T]], w *askWait, part func(*T) *view.Asked, asked func(T, error)) {
 	begin(a, r, func(sent pending[T], err error) {
@@ -342,33 +316,6 @@ func (w *askWait) end(o view.Outcome, err error) {
 	w.ended(o, err)
 }
 
-// Await is Agent.Await or, unless asked is nil, Mail.AwaitQuestion after the question with that number. It calls ended once, unless
-// forget is called first.
-func (as Async) Await(ref capabilities.FormRef, asked *uint64, ended func(view.Outcome, error)) (forget func()) {
-	waiting := outcomeWaiter(as.agent, ended)
-	waiting.asked = asked
-	forget = func() { as.agent.node.ended.drop(waiting) }
-	wait := func() {
-		begin(as.agent, awaitForm{ref, waiting, asked, as.agent.reveals()}, func(first view.Outcome, err error) {
-			if err != nil || first.Status != view.StatusOpen {
-				ended(first, err)
-			}
-		})
-	}
-	look := func() { // it may have ended before the disk hung
-		over, err := whileStuck(as.agent.node.life, as.agent, awaitForm{ref, nil, asked, as.agent.reveals()})
-		if err != nil || over.Status == view.StatusOpen {
-			wait()
-			return
-		}
-		ended(over, nil)
-	}
-	if !isStuck(as.agent.node) || !as.agent.node.run(look) {
-		wait()
-	}
-	return forget
-}
-
 // AfterRelease calls fn once, after the functions of all results that become known together with the present one. It
 // calls fn now if none do. Fn must not block.
 func (n *Node) AfterRelease(fn func()) { n.journal.AfterRelease(fn) }
@@ -383,23 +330,3 @@ func outcomeWaiter(a *Agent, ended func(view.Outcome, error)) *outcomes {
 		begin(a, queryOutcome{form: r.value.Form}, ended)
 	}}
 }
-
-// Answer is Agent.Answer. A goroutine waits for a form homed on another node, and for names of agents. It calls done once.
-// Done must not block.
-func (as Async) Answer(ctx context.Context, ref capabilities.FormRef, ans parley.Answer, done func(view.Outcome, error)) {
-	beginRelay(as.agent, answerForm{replyOf(as.agent, ref, ans)}, func(s settlement, err error) {
-		if !isSecondVote(err) && (err != nil || s.remote == nil && s.outcome.Votes == nil) {
-			done(s.outcome, err)
-			return
-		}
-		if !as.agent.node.run(func() { done(s.finish(ctx, as.agent, err)) }) {
-			done(view.Outcome{}, errClosing())
-		}
-	})
-}
-
-// Async are an agent's calls that report their results to functions. No goroutine waits for a result.
-type Async struct{ agent *Agent }
-
-// Async returns the agent's calls that report their results to functions.
-func (a *Agent) Async() Async { return Async{a} }

@@ -37,12 +37,12 @@ func (b *Backend) Begin(ctx context.Context, p api.Principal, operation string, 
 	case operation == string(api.Form):
 		var req api.FormRequest
 		if a, err = b.readFor(ctx, p, r, &req); err == nil {
-			cancel = a.Async().Ask(req.Form, toldOf, ended)
+			cancel = a.BeginAsk(req.Form, toldOf, ended)
 		}
 	case operation == string(api.RequestCapability) && asked != nil:
 		var req api.CapabilityRequest
 		if a, err = b.readFor(ctx, p, r, &req); err == nil {
-			cancel = a.Async().Request(req.Request, toldOf, ended)
+			cancel = a.Requests().Begin(req.Request, toldOf, ended)
 		}
 	case operation == string(api.Approve) && asked != nil:
 		cancel, err = b.beginApprove(ctx, p, r, told, ended)
@@ -50,7 +50,7 @@ func (b *Backend) Begin(ctx context.Context, p api.Principal, operation string, 
 		var ref capabilities.FormRef
 		var answer parley.Answer
 		if a, ref, answer, err = b.readAnswer(ctx, p, r); err == nil {
-			a.Async().Answer(ctx, ref, answer, func(o view.Outcome, err error) { done(o, err) })
+			a.BeginAnswer(ctx, ref, answer, func(o view.Outcome, err error) { done(o, err) })
 		}
 	case operation == string(api.Await):
 		return b.beginAwait(ctx, p, r, done)
@@ -80,7 +80,7 @@ func (b *Backend) beginApprove(ctx context.Context, p api.Principal, r api.Reque
 		told(denied, false, err)
 		return nil, nil
 	}
-	return a.Async().Approve(approval, req.Attended, func(v view.Permitted, err error) {
+	return actors.BeginApprove(a, approval, req.Attended, func(v view.Permitted, err error) {
 		told(v, !v.Decided && v.Outcome == nil && !v.Form.IsZero(), err)
 	}, ended), nil
 }
@@ -112,7 +112,7 @@ func (b *Backend) beginAwait(ctx context.Context, p api.Principal, r api.Request
 			done(view.Outcome{Status: view.StatusOpen}, nil)
 		})
 	})
-	drop := a.Async().Await(ref, asked, func(o view.Outcome, err error) {
+	drop := a.BeginAwait(ref, asked, func(o view.Outcome, err error) {
 		ended.Do(func() {
 			passed.Stop()
 			done(o, err)
