@@ -20,6 +20,10 @@ import (
 // With asked, an operation that asks (form, request, approve) goes on with the wait for its outcome: where that comes later, asked
 // is called first with what was asked, and done with the outcome. Neither function may block.
 func (b *Backend) Begin(ctx context.Context, p api.Principal, operation string, r api.Request, asked func(resp any), done func(resp any, err error)) (cancel func(), begun bool) {
+	if own := p.(*principal); own.below {
+		report := done
+		done = func(resp any, err error) { report(resp, own.fromBelow(err)) }
+	}
 	var ended func(view.Outcome, error)
 	if asked != nil {
 		ended = func(o view.Outcome, err error) { done(o, err) }
