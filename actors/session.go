@@ -152,6 +152,16 @@ func (as Agents) Titled(ctx context.Context, title string) (id capabilities.ID, 
 	return found[0].ID, nil
 }
 
+// familyOf returns an agent and its sessions.
+func familyOf(ctx context.Context, a *Agent) ([]capabilities.ID, error) {
+	sessions, err := SessionsOf(a).List(ctx)
+	family := []capabilities.ID{a.id}
+	for _, s := range sessions {
+		family = append(family, s.Agent)
+	}
+	return family, err
+}
+
 // withSessions adds to the agents that one sees the sessions of its folder, and their address, by the host's names. They reach
 // each other by these.
 func withSessions(ctx context.Context, a *Agent, names map[capabilities.ID]string) error {
@@ -164,13 +174,9 @@ func withSessions(ctx context.Context, a *Agent, names map[capabilities.ID]strin
 	if err != nil || address.IsZero() {
 		return err
 	}
-	all, err := SessionsOf(AgentOf(a.node, address)).List(ctx)
+	family, err := familyOf(ctx, AgentOf(a.node, address))
 	if err != nil {
 		return err
-	}
-	family := []capabilities.ID{address}
-	for _, s := range all {
-		family = append(family, s.Agent)
 	}
 	for _, id := range family {
 		if names[id] != "" {

@@ -328,13 +328,9 @@ func leaveTopics(ctx context.Context, host *Agent, team, member capabilities.ID)
 	if err != nil {
 		return err
 	}
-	sessions, err := SessionsOf(AgentOf(host.node, member)).List(ctx)
+	leaving, err := familyOf(ctx, AgentOf(host.node, member))
 	if err != nil {
 		return err
-	}
-	leaving := []capabilities.ID{member}
-	for _, s := range sessions {
-		leaving = append(leaving, s.Agent)
 	}
 	for _, status := range agents {
 		topic := AgentOf(host.node, status.ID)

@@ -19,22 +19,39 @@ import (
 	"parley/gateway/httpd"
 )
 
-// serveProtocol serves a request of a protocol of agents, which may be answered by a stream. The client must have a token:
-// a browser's session is for pages only. Serve gets the whole body, checked and bounded.
+// serveProtocol serves a request of a protocol of agents, which may be answered by a stream.
 func (s *Server) serveProtocol(w http.ResponseWriter, r *http.Request, name string, serve func(http.ResponseWriter, *http.Request, *toolUser)) {
+	leave, admitted := s.admit(w, r)
+	if !admitted {
+		return
+	}
+	defer leave()
+	defer httpd.Survive(w, s.monitor, name)
+	p := s.caller(r.Context())
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the deadline of the body would end a stream
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer s.backend.WhileGood(p, cancel)()
+	defer context.AfterFunc(s.draining, cancel)()
+	serve(&paced{w, s.bodies.Slowest}, r.WithContext(ctx), &toolUser{s, p})
+}
+
+// admit admits a request of a client that must have a token: a browser's session is for pages only. The request has its whole body then,
+// checked and bounded, and one of the waits of its account, until leave is called. What is not admitted has been refused.
+func (s *Server) admit(w http.ResponseWriter, r *http.Request) (leave func(), admitted bool) {
 	if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
 		challenge(w.Header(), "", nil)
 		httpd.Refuse(w, parley.Refuse(parley.Unauthenticated, "this is for who shows a token in the Authorization header").
 			WithHint("parley token create makes one"), 0)
-		return
+		return nil, false
 	}
-	defer httpd.Survive(w, s.monitor, name)
-	p := s.caller(r.Context())
-	account := p.Account()
+	account := s.account(r.Context())
 	held := api.ChargeOf(account)
-	defer held.Release()
 	buf := s.bodies.Get()
-	defer s.bodies.Put(buf)
+	free := func() {
+		s.bodies.Put(buf)
+		held.Release()
+	}
 	err := account.Pace()
 	if err == nil {
 		err = s.bodies.ReadJSON(w, r, buf, held)
@@ -43,18 +60,15 @@ func (s *Server) serveProtocol(w http.ResponseWriter, r *http.Request, name stri
 		err = account.Take(api.KindWaits, 1)
 	}
 	if err != nil {
+		free()
 		httpd.Refuse(w, err, 0)
-		return
+		return nil, false
 	}
-	defer account.Give(api.KindWaits, 1)
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the deadline of the body would end a stream
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	defer s.backend.WhileGood(p, cancel)()
-	defer context.AfterFunc(s.draining, cancel)()
-	r = r.WithContext(ctx)
 	r.Body = io.NopCloser(bytes.NewReader(buf.Bytes()))
-	serve(&paced{w, s.bodies.Slowest}, r, &toolUser{s, p})
+	return func() {
+		account.Give(api.KindWaits, 1)
+		free()
+	}, true
 }
 
 // paced is a ResponseWriter that gives a reader some time for each write, and then cuts it off.

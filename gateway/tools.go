@@ -1,12 +1,9 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 
 	"parley"
@@ -20,33 +17,14 @@ import (
 // toolsPath is the path of the Model Context Protocol, by which an agent's operations are tools.
 const toolsPath = "/mcp"
 
-// serveTools serves a client of the protocol. The client must have a token: a browser's session is for pages only.
+// serveTools serves a client of the protocol.
 func (s *Server) serveTools(w http.ResponseWriter, r *http.Request) {
-	if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
-		challenge(w.Header(), "", nil)
-		httpd.Refuse(w, parley.Refuse(parley.Unauthenticated, "tools are for who shows a token in the Authorization header").
-			WithHint("parley token create makes one"), 0)
+	leave, admitted := s.admit(w, r)
+	if !admitted {
 		return
 	}
+	defer leave()
 	defer httpd.Survive(w, s.monitor, "mcp")
-	account := s.account(r.Context())
-	held := api.ChargeOf(account)
-	defer held.Release()
-	buf := s.bodies.Get()
-	defer s.bodies.Put(buf)
-	err := account.Pace()
-	if err == nil {
-		err = s.bodies.ReadJSON(w, r, buf, held)
-	}
-	if err == nil {
-		err = account.Take(api.KindWaits, 1)
-	}
-	if err != nil {
-		httpd.Refuse(w, err, 0)
-		return
-	}
-	defer account.Give(api.KindWaits, 1)
-	r.Body = io.NopCloser(bytes.NewReader(buf.Bytes()))
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	p := s.caller(ctx)

@@ -295,3 +295,18 @@ func (f *Form) voteOf(reason events.Reason, note string, values capabilities.Val
 	}
 	return events.VoteAnswered, note
 }
+
+// reportedOn returns the message of the agent's that a recipient of it reports on. It refuses a report of any other with NOT_PERMITTED.
+func (s *State) reportedOn(message, by capabilities.ID) (*Message, error) {
+	m, err := s.Mail.byOwnID(message)
+	if err != nil {
+		return nil, err
+	}
+	if m.Posted == nil || m.From() != s.ID || !m.isFor(by) {
+		return nil, parley.Refuse(parley.NotPermitted, "message %s was not sent to the one who reports on it", message)
+	}
+	if m.Posted.Original.IsZero() {
+		return m, nil
+	}
+	return s.Mail.byOwnID(takenID(m.Posted))
+}

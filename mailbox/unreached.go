@@ -111,17 +111,9 @@ type RecordUnreached struct {
 type RemoteUnreached struct{ RecordUnreached }
 
 func (c RecordUnreached) decide(s *State, _ capabilities.Time, _ IDs) (evs []events.Event, err error) {
-	m, err := s.Mail.byOwnID(c.Message)
+	m, err := s.reportedOn(c.Message, c.By)
 	if err != nil {
 		return nil, err
-	}
-	if m.Posted == nil || m.From() != s.ID || !m.isFor(c.By) {
-		return nil, parley.Refuse(parley.NotPermitted, "message %s was not sent to the one who reports on it", c.Message)
-	}
-	if !m.Posted.Original.IsZero() {
-		if m, err = s.Mail.byOwnID(takenID(m.Posted)); err != nil {
-			return nil, err
-		}
 	}
 	known := m.Unreached
 	for _, e := range c.Agents {
