@@ -51,6 +51,7 @@ type Relay struct {
 	dialects map[string]dialect
 	asks     bool
 	answers  bool
+	follower *api.Follower // nil before the first Next
 
 	mu    sync.Mutex
 	await map[capabilities.ID]string      // the forms whose end the client waits for, and what it calls them
@@ -69,22 +70,26 @@ func NewRelay(s Session, o Options) *Relay {
 	}
 }
 
-// Follow sends what waits in the agent's mail, and then what changes, until ctx ends or an error.
-func (r *Relay) Follow(ctx context.Context) error {
+// Next sends what has changed in the agent's mail since the last call; in the first, what waits in it. It does not wait for changes,
+// and one caller at a time may call it.
+func (r *Relay) Next(ctx context.Context) error {
 	if !r.asks && !r.answers {
 		return nil
 	}
-	at, err := r.first(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil
+	if r.follower == nil {
+		at, err := r.first(ctx)
+		if err != nil {
+			return err
 		}
-		return err
+		r.follower = api.NewFollower(r.agent.Mail(), view.MessageFilter{All: true, Forms: true}, at)
 	}
-	return api.Follow(ctx, r.agent.Mail(), view.MessageFilter{All: true, Forms: true}, at, func(b api.Batch) error {
+	for {
+		b, err := r.follower.Next(ctx)
+		if err != nil || len(b.Messages) == 0 {
+			return err
+		}
 		r.seeAll(b.Messages)
-		return nil
-	})
+	}
 }
 
 // firstAtOnce is how many open forms are read at once.
