@@ -39,6 +39,8 @@ type mailboxActor struct {
 	unswept  bool // it was not looked whether those who have leases are archived
 	silent   bool // the run in it had no output
 
+	counted counted // when they were last asked for
+
 	noted bool             // the newest note in the log is of this state
 	shown view.AgentStatus // in that note
 	alone bool             // in that note
@@ -185,7 +187,7 @@ func (b *mailboxActor) load() error {
 		return err
 	}
 	b.node.directory.recovered(b.reg.id)
-	b.state, b.saved, b.head = s, saved, 0
+	b.state, b.saved, b.head, b.counted = s, saved, 0, counted{}
 	b.unswept = true
 	b.fresh, b.silent = true, wasSilent(b.node, s)
 	b.shown, b.alone = statusOf(s), b.reg.id == b.node.host && isAlone(s)

@@ -265,15 +265,30 @@ func (m Mail) Counts(ctx context.Context) (view.MessageCounts, error) {
 	return read(ctx, m.agent, countMessages{})
 }
 
-// countMessages returns the numbers of messages in the lists. It costs no more than the index.
+// countMessages returns the numbers of messages in the lists. It costs no more than the index, and where nothing has changed
+// since the last time, nothing: a thousand pages that are open ask after each change.
 type countMessages struct{}
 
 func (countMessages) handle(b *mailboxActor) (view.MessageCounts, error) {
+	if b.counted.of == b.state && b.counted.version == b.state.Version {
+		return b.counted.counts, nil
+	}
 	if err := b.old.count(); err != nil {
 		return view.MessageCounts{}, err
 	}
 	c, err := mailbox.CountsOf(b.state)
-	return view.MessageCounts{Pending: c.Pending, Snoozed: c.Snoozed, Done: c.Done, Unread: c.Unread, All: c.All}, err
+	counts := view.MessageCounts{Pending: c.Pending, Snoozed: c.Snoozed, Done: c.Done, Unread: c.Unread, All: c.All}
+	if err == nil {
+		b.counted = counted{b.state, b.state.Version, counts}
+	}
+	return counts, err
+}
+
+// counted are the numbers of messages in the lists of a mailbox at a version.
+type counted struct {
+	of      *mailbox.State
+	version uint64
+	counts  view.MessageCounts
 }
 
 // MarkRead marks messages as read or, with unread, as not read. Without numbers, it marks all unread messages as read, at

@@ -44,6 +44,7 @@ type Node struct {
 
 	registry *registry
 	turns    *turns // of guests, for listings
+	pieces   pieces
 
 	ended      waiters[formKey, result[view.Outcome]]        // the ends of forms
 	remoteAcks waiters[formKey, error]                       // acks of answers, by form, and of forwards, by grant; grants that a resource learns of

@@ -47,7 +47,7 @@ func (m Mail) Last(ctx context.Context, v view.MessageFilter, before uint64, lim
 	in := view.Inbox{Messages: []view.Message{}}
 	for part := (inboxPart{on: before}); ; {
 		var err error
-		if part, err = read(ctx, m.agent, queryLast{v, part.on, limit - len(in.Messages), part.size}); err != nil {
+		if part, err = readPiece(ctx, m.agent, ofLists, queryLast{v, part.on, limit - len(in.Messages), part.size}); err != nil {
 			return in, err
 		}
 		if in.Cursor == 0 { // what changes later is after the cursor
@@ -155,7 +155,7 @@ func fitting(messages []view.Message) (int, error) {
 // numbers, and come with the next cursor. It does not block. If there are more messages than fit, those that changed
 // first come first. The next cursor leads to the others.
 func (m Mail) Since(ctx context.Context, v view.MessageFilter, cursor uint64) (view.Inbox, error) {
-	in, err := read(ctx, m.agent, queryChanges{v, cursor})
+	in, err := m.changed(ctx, v, cursor)
 	if err == nil {
 		err = tellVoted(ctx, m.agent, in.Messages)
 	}
@@ -179,42 +179,79 @@ func (m Mail) Since(ctx context.Context, v view.MessageFilter, cursor uint64) (v
 	return in, nil
 }
 
-// queryChanges returns messages of a view that changed after a cursor, in the order of their changes. It returns none only
-// if there are none.
+// changed returns messages of a view that changed after a cursor, in the order of their changes. It returns none only if there
+// are none.
+func (m Mail) changed(ctx context.Context, v view.MessageFilter, cursor uint64) (in view.Inbox, err error) {
+	err = inLine(ctx, m.agent, m.pieceAfter(cursor), func() error {
+		in = view.Inbox{Messages: []view.Message{}, Cursor: cursor}
+		size := 0
+		for more := true; more && len(in.Messages) < maxChanges && size <= maxListed; {
+			part, err := read(ctx, m.agent, queryChanges{v, in.Cursor, min(lookAtOnce, maxChanges-len(in.Messages)), size})
+			if err != nil {
+				return err
+			}
+			in.Messages = append(dropChangedAgain(in.Messages, part.Messages), part.Messages...)
+			in.Cursor, size, more = part.Cursor, part.size, part.on != 0
+		}
+		return nil
+	})
+	return in, err
+}
+
+// dropChangedAgain drops messages that have changed again since they were read, and are among those that were read later.
+func dropChangedAgain(messages, later []view.Message) []view.Message {
+	if len(messages) == 0 {
+		return messages
+	}
+	again := make(map[uint64]bool, len(later))
+	for i := range later {
+		again[later[i].Number] = true
+	}
+	return slices.DeleteFunc(messages, func(m view.Message) bool { return again[m.Number] })
+}
+
+// pieceAfter returns of which line the piece is that a follower reads after a cursor.
+func (m Mail) pieceAfter(cursor uint64) pieceOf {
+	if at, there := m.agent.node.journal.Mailbox(m.agent.id); there && at.Version > cursor+lookAtOnce {
+		return ofLoads
+	}
+	return ofChanges
+}
+
+// queryChanges returns messages of a view that changed after a cursor, in the order of their changes. It looks at some of them:
+// all that changed at the same version as the last one are among those. If there may be more, on is not 0.
 type queryChanges struct {
 	view   view.MessageFilter
 	cursor uint64
+	limit  int // of the messages that it looks at
+	size   int // of the list so far
 }
 
-func (m queryChanges) handle(b *mailboxActor) (view.Inbox, error) {
+func (m queryChanges) handle(b *mailboxActor) (inboxPart, error) {
 	b.recordAcksToShow()
-	in := view.Inbox{Messages: []view.Message{}, Cursor: b.state.Version}
+	in := inboxPart{Inbox: view.Inbox{Cursor: b.state.Version}, size: m.size}
 	may := func(l mailbox.Listed) bool { return mayShow(m.view, l) }
-	for cursor, more := m.cursor, true; more; {
-		changed, left, err := b.old.changed(mailbox.NewChangedMessages(cursor, maxChanges, m.view.Pending, may))
+	changed, more, err := b.old.changed(mailbox.NewChangedMessages(m.cursor, m.limit, m.view.Pending, may))
+	if err != nil {
+		return in, err
+	}
+	cursor := m.cursor
+	for e, err := range b.old.list(these(slices.Values(changed)), min(readAtOnce, max(len(changed), 1))) {
 		if err != nil {
 			return in, err
 		}
-		more = left
-		size := 0
-		for e, err := range b.old.list(these(slices.Values(changed)), min(readAtOnce, max(len(changed), 1))) {
-			if err != nil {
-				return in, err
-			}
-			if size > maxListed && e.Changed > cursor {
-				in.Cursor = cursor
-				return in, nil
-			}
-			cursor = e.Changed
-			if m.view.Matches(&e) {
-				in.Messages = append(in.Messages, e)
-				size += sizeOf(&e)
-			}
+		if in.size > maxListed && e.Changed > cursor {
+			more = true
+			break
 		}
-		if more && len(in.Messages) > 0 {
-			in.Cursor = cursor
-			return in, nil
+		cursor = e.Changed
+		if m.view.Matches(&e) {
+			in.Messages = append(in.Messages, e)
+			in.size += sizeOf(&e)
 		}
+	}
+	if more {
+		in.Cursor, in.on = cursor, cursor
 	}
 	return in, nil
 }
@@ -240,7 +277,7 @@ func (m Mail) list(ctx context.Context, v view.MessageFilter, first uint64, limi
 	in := view.Inbox{Messages: []view.Message{}}
 	for part, left := (inboxPart{on: first}), limit; ; {
 		var err error
-		if part, err = read(ctx, m.agent, queryMessages{v, part.on, left, part.size}); err != nil {
+		if part, err = readPiece(ctx, m.agent, ofLists, queryMessages{v, part.on, left, part.size}); err != nil {
 			return in, err
 		}
 		if in.Cursor == 0 { // what changes later is after the cursor
@@ -295,7 +332,7 @@ func (m queryMessages) handle(b *mailboxActor) (inboxPart, error) {
 
 // FormsOf returns the forms of an origin, as origin.Index finds them, and the cursor of the mailbox.
 func (m Mail) FormsOf(ctx context.Context, o events.Origin) (view.Inbox, error) {
-	return read(ctx, m.agent, queryForms{o})
+	return readPiece(ctx, m.agent, ofLists, queryForms{o})
 }
 
 // queryForms returns the forms of an origin.

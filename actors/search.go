@@ -459,7 +459,7 @@ func (m Mail) find(ctx context.Context, x *projection.Index, q Search, p project
 		if err != nil {
 			return found, err
 		}
-		shown, err := read(ctx, m.agent, queryNumbers{numbers})
+		shown, err := readPiece(ctx, m.agent, ofLists, queryNumbers{numbers})
 		if err != nil {
 			return found, err
 		}

@@ -121,7 +121,54 @@ func inTurn[T any](o *oldMail, fn func() (T, error)) (v T, err error) {
 
 // queryListing is query in a turn of the agent, for a result that grows with what the mailbox has.
 func queryListing[T any](ctx context.Context, a *Agent, look func(s *mailbox.State, now capabilities.Time) (T, error)) (T, error) {
-	return read(ctx, a, listing[T]{queryState[T]{look}})
+	return readPiece(ctx, a, ofLists, listing[T]{queryState[T]{look}})
+}
+
+// pieces are the lines of what reads pieces of mailboxes. An actor handles what it is sent in order. So the pieces of a thousand
+// followers that come at once, each with the whole mailbox to read, would all stand before a short call of the same agent. Of each
+// line only one piece is sent to the actor at a time, and the others wait for it out here.
+//
+//	in the actor's queue      call, load 1, list 1
+//	in the line of loads      load 2, load 3, ... load 1000
+//	in the line of lists      list 2
+//
+// A follower has its place in the line for one batch, and goes to the end of the line for the next. So followers take turns.
+type pieces = fair.Lines[piece]
+
+// piece is a line of a mailbox.
+type piece struct {
+	mailbox capabilities.ID
+	of      pieceOf
+}
+
+type pieceOf uint8
+
+const (
+	ofLists   pieceOf = iota
+	ofChanges         // what followers read that have read what was before
+	ofLoads           // what followers read that have much to read, and lists for fair.Later
+)
+
+// readPiece is read for a piece of a listing, in its line.
+func readPiece[T any](ctx context.Context, a *Agent, of pieceOf, r request[T]) (v T, err error) {
+	if of == ofLists && fair.IsLater(ctx) {
+		of = ofLoads
+	}
+	err = inLine(ctx, a, of, func() (err error) {
+		v, err = read(ctx, a, r)
+		return err
+	})
+	return v, err
+}
+
+// inLine calls work, which sends the agent's actor one piece at a time, when it is its turn in a line.
+func inLine(ctx context.Context, a *Agent, of pieceOf, work func() error) error {
+	line := piece{a.id, of}
+	if err := a.node.pieces.Enter(ctx, line); err != nil {
+		return errEnded(ctx, a.node)
+	}
+	defer a.node.pieces.Leave(line)
+	return work()
 }
 
 // listing is a request whose cost grows with what the mailbox has. It is handled in a turn.

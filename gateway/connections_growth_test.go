@@ -33,6 +33,58 @@ func TestGrowthOfConnections(t *testing.T) {
 	}
 }
 
+// TestGrowthOfConnectionsWithTexts opens WebSockets with texts, as pages and clients of other systems do, of an agent with mail. Each takes
+// little memory too, and one goroutine.
+func TestGrowthOfConnectionsWithTexts(t *testing.T) {
+	h := openTestServer(t)
+	fae := h.guest("fae")
+	for range 100 {
+		if _, err := fae.Send(t.Context(), "HOST", "a note"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.dial("fae").send(`{"type":"ask_request","id":"1","payload":{"prompt":"?"}}`)
+	h.openTexts(t, 20) // what is made once
+	before, goroutines := memoryNow(), runtime.NumGoroutine()
+	const connections = 400
+	h.openTexts(t, connections)
+	eventually.Holds(t, "each has one goroutine", func() bool {
+		if n := h.server.now(api.KindWebSockets); n < connections {
+			t.Fatalf("%d are left", n)
+		}
+		return runtime.NumGoroutine() <= goroutines+connections+10
+	})
+	each := (memoryNow() - before) / connections
+	t.Logf("%d bytes for each", each)
+	if each > atRest {
+		t.Errorf("a connection at rest takes %d bytes, over %d", each, atRest)
+	}
+}
+
+// openTexts opens WebSockets of the host's, and awaits the question that waits on each. The client's side has no buffers and no goroutines.
+func (h *testServer) openTexts(t *testing.T, connections int) {
+	t.Helper()
+	for range connections {
+		conn, err := net.Dial("tcp", h.server.Address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+			"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", api.WebSocketPath, h.tokens["host"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		received := bufio.NewReader(conn)
+		if r, err := http.ReadResponse(received, nil); err != nil || r.StatusCode != http.StatusSwitchingProtocols {
+			t.Fatal(r, err)
+		}
+		if _, err := received.ReadString('}'); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // memoryNow returns the bytes of heap and stacks that are in use.
 func memoryNow() int64 {
 	for range 3 { // stacks shrink by half each time

@@ -1,6 +1,7 @@
 package mailbox_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,6 +37,12 @@ func TestFormsOfOriginAreIndexed(t *testing.T) {
 	}
 	count("fae", 2)
 	count("host", 2)
+	if all := v.States["fae"].Mail.Origins.Of(&events.Origin{Dialect: "run"}); !slices.Equal(all, []uint64{0, 1, 2}) {
+		t.Errorf("a dialect has the forms %v", all)
+	}
+	if none := v.States["fae"].Mail.Origins.Of(&events.Origin{Dialect: "ask"}); len(none) != 0 {
+		t.Errorf("another has %v", none)
+	}
 	v.Must("host", mailbox.DismissMessage{Message: capabilities.FormNumber(0)})
 	count("host", 2) // it is open
 	v.Must("fae", mailbox.CancelForm{Form: capabilities.FormNumber(0)})

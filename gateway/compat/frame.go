@@ -3,6 +3,7 @@ package compat
 import (
 	"cmp"
 	"encoding/json"
+	"sync"
 	"time"
 
 	"parley"
@@ -114,11 +115,11 @@ type dialect struct {
 }
 
 // dialects returns the dialects by the name in the origin of their forms.
-func dialects() map[string]dialect {
+var dialects = sync.OnceValue(func() map[string]dialect {
 	return map[string]dialect{
 		askDialect:      {posed: askPosed, settled: askSettled, outcome: askOutcome},
 		approvalDialect: {posed: approvalPosed, settled: approvalSettled, outcome: approvalOutcome},
 		questionDialect: {posed: questionPosed, settled: questionSettled, outcome: questionOutcome},
 		runDialect:      {posed: inputPosed, settled: inputSettled, outcome: inputOutcome},
 	}
-}
+})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"sync"
 
@@ -12,6 +13,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/internal/fair"
 )
 
 const maxRuns = 1024 // that one session watches
@@ -49,6 +51,7 @@ type Relay struct {
 	dialects map[string]dialect
 	asks     bool
 	answers  bool
+	follower *api.Follower // nil before the first Next
 
 	mu    sync.Mutex
 	await map[capabilities.ID]string      // the forms whose end the client waits for, and what it calls them
@@ -67,19 +70,80 @@ func NewRelay(s Session, o Options) *Relay {
 	}
 }
 
-// Follow reads the agent's mail, from the first message on, until ctx ends or an error.
-func (r *Relay) Follow(ctx context.Context) error {
+// Next sends what has changed in the agent's mail since the last call; in the first, what waits in it. It does not wait for changes,
+// and one caller at a time may call it.
+func (r *Relay) Next(ctx context.Context) error {
 	if !r.asks && !r.answers {
 		return nil
 	}
-	return api.Follow(ctx, r.agent.Mail(), view.MessageFilter{All: true}, api.At(0), func(b api.Batch) error {
-		for _, e := range b.Messages {
-			if f, ok := dialectOf(e); ok {
-				r.see(f)
-			}
+	if r.follower == nil {
+		at, err := r.first(ctx)
+		if err != nil {
+			return err
 		}
-		return nil
-	})
+		r.follower = api.NewFollower(r.agent.Mail(), view.MessageFilter{All: true, Forms: true}, at)
+	}
+	for {
+		b, err := r.follower.Next(ctx)
+		if err != nil || len(b.Messages) == 0 {
+			return err
+		}
+		r.seeAll(b.Messages)
+	}
+}
+
+// firstAtOnce is how many open forms are read at once.
+const firstAtOnce = 500
+
+// first sends what concerns a client that has just come: the open forms, and the inputs that were given and not acknowledged. Other
+// messages are not read: a mailbox may have a hundred thousand, and a thousand clients may come at once. It returns the position from
+// which the mail is to be followed.
+func (r *Relay) first(ctx context.Context) (at api.Position, err error) {
+	mail := r.agent.Mail()
+	ctx = fair.Later(ctx)
+	for number, begun := uint64(0), false; !begun || number != 0; begun = true {
+		in, err := mail.Page(ctx, view.MessageFilter{All: true, Open: true}, number, firstAtOnce)
+		if err != nil {
+			return at, err
+		}
+		if !begun { // what changes later than the first page is after its cursor
+			at = api.At(in.Cursor)
+		}
+		r.seeAll(in.Messages)
+		number = in.Next
+	}
+	if !r.asks {
+		return at, nil
+	}
+	in, err := mail.FormsOf(ctx, events.Origin{Dialect: runDialect})
+	if err != nil {
+		return at, err
+	}
+	r.seeAll(in.Messages)
+	return at, r.seeAwaited(ctx)
+}
+
+// seeAwaited looks at the forms whose end the client waits for since before the position. They may have ended before it too.
+func (r *Relay) seeAwaited(ctx context.Context) error {
+	r.mu.Lock()
+	awaited := slices.Collect(maps.Keys(r.await))
+	r.mu.Unlock()
+	for _, id := range awaited {
+		m, err := r.agent.Message(ctx, capabilities.FormID(id))
+		if err != nil {
+			return err
+		}
+		r.seeAll([]view.Message{m})
+	}
+	return nil
+}
+
+func (r *Relay) seeAll(messages []view.Message) {
+	for _, m := range messages {
+		if f, ok := dialectOf(m); ok {
+			r.see(f)
+		}
+	}
 }
 
 // see sends the client a form that has arrived or ended.

@@ -10,6 +10,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/gateway/api"
+	"parley/internal/fair"
 )
 
 const (
@@ -99,7 +100,7 @@ func (s *stream) watchQuestions(ctx context.Context, agentsToo bool) {
 	defer s.end()
 	var listening sync.WaitGroup
 	defer listening.Wait()
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(fair.Later(ctx))
 	defer cancel()
 	changes := newChangeNotifier()
 	again := time.NewTicker(relisten)

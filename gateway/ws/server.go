@@ -122,7 +122,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, p api.Principal, 
 			start := func() {}
 			if session.spelling = (binary{session}); protocol != mux.Protocol {
 				x := newText(session, p, agent)
-				session.spelling, start = x, x.start
+				session.spelling, start = x, func() { x.start(agent.Mail()) }
 			}
 			if _, err := session.admit(p); err != nil { // from here on others send
 				return err

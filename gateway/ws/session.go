@@ -48,8 +48,9 @@ type session struct {
 	free   []uint64 // numbers that the client has given back
 	under  map[uint64]*task
 	out    outbox
-	going  bool  // nothing more is begun
-	why    error // the session ends when all is written
+	going  bool   // nothing more is begun
+	why    error  // the session ends when all is written
+	ended  func() // ends what watches the mail for the spelling; nil if nothing does
 }
 
 // spelling is how the frames of a connection are written.
@@ -161,6 +162,9 @@ func (s *session) endAll() {
 	tasks, agents := s.under, s.agents
 	s.under, s.agents, s.going = nil, nil, true
 	s.mu.Unlock()
+	if s.ended != nil {
+		s.ended()
+	}
 	for _, t := range tasks {
 		t.call.gone()
 		if t.cancel != nil {

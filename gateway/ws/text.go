@@ -49,14 +49,65 @@ func newText(s *session, p api.Principal, agent api.Agent) *text {
 }
 
 // start begins to send the forms of dialects.
-func (x *text) start() {
-	x.work.Go(func() {
-		m := x.server.monitor
-		if err := m.Survive("follow", func() error { return x.relay.Follow(x.alive) }); err != nil && x.alive.Err() == nil {
-			m.Failed(x.calls, "follow", err)
-			x.stop(parley.Refuse(parley.RateLimited, "the mailbox cannot be read now"))
+func (x *text) start(mail api.Mail) {
+	r := &relaying{text: x}
+	stop := mail.Watch(r.wake)
+	x.ended = func() {
+		r.end()
+		stop()
+	}
+	r.wake()
+}
+
+// relaying has the relay of a session look for what has changed. It has a goroutine only while it has something to do: most
+// connections are at rest.
+type relaying struct {
+	*text
+	mu      sync.Mutex
+	running bool // it has a goroutine
+	again   bool // which has to look again
+	over    bool
+}
+
+// wake has the relay look. It does not block.
+func (r *relaying) wake() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.over:
+	case r.running:
+		r.again = true
+	default:
+		r.running = true
+		r.work.Go(r.run)
+	}
+}
+
+// end has it look no more.
+func (r *relaying) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over = true
+}
+
+// goesOn reports whether the goroutine has to look again.
+func (r *relaying) goesOn() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running = r.again && !r.over
+	r.again = false
+	return r.running
+}
+
+func (r *relaying) run() {
+	m := r.server.monitor
+	for goesOn := true; goesOn; goesOn = r.goesOn() {
+		if err := m.Survive("follow", func() error { return r.relay.Next(r.alive) }); err != nil && r.alive.Err() == nil {
+			r.end()
+			m.Failed(r.calls, "follow", err)
+			r.stop(parley.Refuse(parley.RateLimited, "the mailbox cannot be read now"))
 		}
-	})
+	}
 }
 
 // clientOf is the client of a session, as dialects see it.

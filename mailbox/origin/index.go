@@ -44,8 +44,21 @@ func (x *Index) Remove(o *events.Origin, n uint64) {
 }
 
 // Of returns the numbers of the forms of an origin, in order: those of the same session, of the same run and agent, or
-// with the same ID. The caller owns the result.
-func (x *Index) Of(o *events.Origin) []uint64 { return slices.Clone(x.numbers[keyOf(o)]) }
+// with the same ID. Of a dialect alone it returns all. The caller owns the result.
+func (x *Index) Of(o *events.Origin) []uint64 {
+	k := keyOf(o)
+	if k != (key{dialect: k.dialect}) {
+		return slices.Clone(x.numbers[k])
+	}
+	var all []uint64
+	for of, numbers := range x.numbers {
+		if of.dialect == k.dialect {
+			all = append(all, numbers...)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
 
 // Entry is what an Index has under one key, as it is stored.
 type Entry struct {
