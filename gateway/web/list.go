@@ -234,7 +234,7 @@ type mailList struct {
 	Count  int            // of the rows that wait, without the filter, of a list of those
 	Total  int            // of its rows, of a list of what waits; 0 if that is not known
 	Cursor string         // from which to follow the mail of the list; "" if the list follows none
-	Note   string         // what the list lacks, in words; "" for nothing
+	Behind uint64         // of History, events that it lacks since they are not in the index yet
 	Kinds  map[string]int // rows of what waits by the type of their messages; "" for all
 	Tally  string         // of History, how many there are, in words; "" if that is not known
 }
