@@ -361,15 +361,10 @@ func endOf(before string) (uint64, error) {
 
 // needs returns a part of the list of forms that wait for the reader.
 func (p *page) needs(q listQuery, before string, keys []string) (mailList, error) {
-	who, err := p.site.locals(p.ctx(), p.principal)
+	waiting, err := questionsFor(p)
 	if err != nil {
 		return mailList{}, err
 	}
-	waiting, err := questionsOf{}.look(p.ctx(), who, nil)
-	if err != nil {
-		return mailList{}, err
-	}
-	p.waiting = waitingBy(who, waiting)
 	l := mailList{listQuery: q, Count: rowsOf(waiting, &p.site.readings), Newest: before == ""}
 	every := q
 	every.Kind = ""
