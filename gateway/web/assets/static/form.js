@@ -10,7 +10,7 @@ import { commentsIn, countComments, countFromList, forgetComments, mayDrop, reas
 import { composing } from './composing.js';
 import { Group } from './group.js';
 import { close, isOpening, open, openCard, openNext } from './item.js';
-import { hold, isHeld } from './keys.js';
+import { dropMeant, hold, isHeld } from './keys.js';
 import { markDecided } from './list.js';
 import { deed, placeToasts, toast, undoable, warn } from './toast.js';
 import { visible } from './visible.js';
@@ -156,6 +156,7 @@ export class ParleyAct extends HTMLElement {
     } catch (refused) {
       this.setBusy(false);
       await this.refused(refused, button);
+      dropMeant(openCard());
       return;
     }
     await this.done(what);
@@ -325,6 +326,10 @@ export class ParleyForm extends ParleyAct {
     if (['answer', 'together'].includes(what)) forgetComments(this.ended ?? [this.card.dataset.id]);
     if (this.group) return this.doneAll();
     const settled = await super.done(what);
+    if (settled === null) { // it cannot be drawn now, nor what is next
+      toast(deed(said[what], this.card.dataset.brief));
+      return dropMeant(openCard());
+    }
     if (!document.getElementById('list')?.dataset.needs) return;
     if (!settled?.dataset.ended) return;
     const words = deed(settled.dataset.ended + (this.many > 1 ? `, ${this.many} ×` : ''), settled.dataset.brief);
