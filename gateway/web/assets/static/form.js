@@ -156,7 +156,7 @@ export class ParleyAct extends HTMLElement {
     } catch (refused) {
       this.setBusy(false);
       await this.refused(refused, button);
-      dropMeant(openCard());
+      dropMeant(openCard(), warn);
       return;
     }
     await this.done(what);
@@ -328,7 +328,7 @@ export class ParleyForm extends ParleyAct {
     const settled = await super.done(what);
     if (settled === null) { // it cannot be drawn now, nor what is next
       toast(deed(said[what], this.card.dataset.brief));
-      return dropMeant(openCard());
+      return dropMeant(openCard(), warn);
     }
     if (!document.getElementById('list')?.dataset.needs) return;
     if (!settled?.dataset.ended) return;

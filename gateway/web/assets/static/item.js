@@ -43,7 +43,7 @@ export async function open(address, { focus = 'field', push = true, asks = true 
   if (coming !== own) return;
   coming = undefined;
   const card = doc?.querySelector('#alone > .message');
-  if (!card) return dropMeant(openCard());
+  if (!card) return dropMeant(openCard(), warn);
   alone.replaceChildren(document.adoptNode(card));
   tellTimes(card);
   document.title = (/^\(\d+\) /.exec(document.title)?.[0] ?? '') + doc.title.replace(/^\(\d+\) /, '');

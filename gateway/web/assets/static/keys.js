@@ -2,7 +2,6 @@
 
 import { composing } from './composing.js';
 import { home } from './rpc.js';
-import { warn } from './toast.js';
 import { scrollOn } from './whole.js';
 
 const pause = 700; // milliseconds for which an item that has just appeared takes no decision: it is for what was there before
@@ -38,10 +37,10 @@ const ofWriting = 'input:not([type=checkbox], [type=radio]), textarea, select, [
 const partOf = { d: ':is(.why, .decline)', e: '.edit', r: '.asks', m: '.leave' }; // of the bar, by the key that opens it
 let meant = ''; // such a key, pressed for an item that is being opened
 
-/** Takes back a key that was pressed for an item that has not come, and says so. What is typed behind it is for no item: the open one takes no key until the typing rests. */
-export function dropMeant(card) {
+/** Takes back a key that was pressed for an item that has not come, and has that said. What is typed behind it is for no item: the open one takes no key until the typing rests. */
+export function dropMeant(card, say) {
   if (!meant) return;
-  warn(`The next item has not come, and ${meant.toUpperCase()} did nothing.`);
+  say(`The next item has not come, and ${meant.toUpperCase()} did nothing.`);
   meant = '';
   if (!card) return;
   card.setAttribute('data-strays', '');
