@@ -1,7 +1,7 @@
 // <parley-ask> enhances the plain HTML form of an open form: it validates before sending, keeps drafts, shows errors at
 // their fields and handles keys. It is for the node's own page; <parley-form> is for other pages.
 
-import { call, home, Refused } from './rpc.js';
+import { away, call, home, Refused } from './rpc.js';
 import { askToLeave } from './dialog.js';
 import { Draft, TextDraft } from './draft.js';
 import { Filling } from './filling.js';
@@ -313,7 +313,7 @@ export class ParleyForm extends ParleyAct {
     if (!this.card.matches('[data-type=approval]')) return false;
     if (isHeld(this.card)) return true; // such as the second click of a double click, which is for the item before
     if (document.documentElement.hasAttribute('data-offline')) {
-      this.fail('There is no connection now, and nothing was sent.');
+      this.fail(away[1]);
       return true;
     }
     return false;
