@@ -256,7 +256,7 @@ func (a *approval) decisions(drawn []widget) {
 			w.Kind, w.Choices = form.Radios, offered(&a.Permission, w)
 			a.Rule = w
 		case "reason":
-			a.Why = w
+			a.Why, w.Shown = w, "Reason (optional, "+a.Agent+" reads it)"
 		case "until":
 			w.Kind, w.Shown = form.Menu, "Expires"
 			w.Choices = endings(w.Text())

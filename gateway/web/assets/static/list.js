@@ -45,7 +45,7 @@ const days = new Intl.DateTimeFormat([], { weekday: 'long', day: 'numeric', mont
 
 /** Returns the local day of a row in words. */
 function dayOf(row) {
-  const at = new Date(row.querySelector('time').dateTime);
+  const at = new Date(row.querySelector('time:is(.age, .moment)').dateTime); // and not the deadline
   const ago = Math.round((new Date().setHours(0, 0, 0, 0) - new Date(at).setHours(0, 0, 0, 0)) / 86_400_000);
   return ago === 0 ? 'Today' : ago === 1 ? 'Yesterday' : days.format(at);
 }
