@@ -434,3 +434,23 @@ func TestPlacesNeedNoScript(t *testing.T) {
 		}
 	}
 }
+
+// TestSelectionSaysRowsAndCalls selects a row of several calls and one of one.
+func TestSelectionSaysRowsAndCalls(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	for i := range 4 {
+		h.shell(fmt.Sprintf("go test ./p%d -v", i))
+	}
+	h.shell("npm ci")
+	b := h.openBrowser()
+	b.open("/questions")
+	b.live()
+	b.until(`document.querySelectorAll(".entry").length === 2`)
+	b.press("x")
+	b.reads(".bulk .picked", "1 selected, 4 calls")
+	b.run(`document.querySelector(".entry > a").focus()`)
+	b.press("a", chromedp.ModifierCtrl)
+	b.reads(".bulk .picked", "2 selected, 5 calls")
+	b.checkNoFaults()
+}

@@ -184,3 +184,19 @@ func TestLongNamesShowTheirEnds(t *testing.T) {
 	}
 	b.checkNoFaults()
 }
+
+// TestKeysAreShownFromTheFirst opens the list of keys in a low window.
+func TestKeysAreShownFromTheFirst(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	b := h.openBrowser()
+	b.do(chromedp.EmulateViewport(1280, 500))
+	b.open("/questions")
+	b.live()
+	b.press("?")
+	b.until(`document.querySelector("dialog[open] button:focus")`)
+	if got := b.text(`((d) => document.elementFromPoint(d.left + 5, d.top + 5).closest("dl") !== null && d.top > 0)(document.querySelector("dialog[open] dt").getBoundingClientRect())`); got != "true" {
+		t.Error("the first key is not in view")
+	}
+	b.checkNoFaults()
+}

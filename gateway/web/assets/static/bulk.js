@@ -43,7 +43,8 @@ export function countPicks() {
   const all = picks();
   const groups = messagesOf(all);
   const calls = count(groups, 'calls');
-  bar.querySelector('.picked').textContent = all.length ? `${count(groups, 'ids')} selected` : '';
+  const many = count(groups, 'ids');
+  bar.querySelector('.picked').textContent = all.length ? `${all.length} selected${many > all.length ? `, ${many} calls` : ''}` : '';
   const fits = { once: calls > 0, deny: calls > 0, dismiss: all.some((p) => !waits(p)), snooze: all.some(waits) };
   for (const b of bar.querySelectorAll('button[name=do]')) b.hidden = !(fits[b.value.split('-')[0]] ?? true);
   const once = bar.querySelector('button[value=once]');
