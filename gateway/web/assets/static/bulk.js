@@ -38,7 +38,7 @@ const isUnseen = (pick) => new URLSearchParams(pick.value).getAll('of').some((na
 const waits = (pick) => pick.closest('.entry').hasAttribute('data-waits');
 
 /** Shows how many messages each button is for, and hides those that are for none. */
-export function countPicks() {
+function countPicks() {
   if (!bar) return;
   const all = picks();
   const groups = messagesOf(all);

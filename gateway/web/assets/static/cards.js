@@ -51,7 +51,7 @@ export function tellTimes(root) {
 }
 
 /** Replaces a message by its new drawing. An open form keeps its input. */
-export function replaceCard(old, next) {
+function replaceCard(old, next) {
   tellTimes(next);
   const steps = old.querySelector('.head .steps');
   if (steps) next.querySelector('.head .steps')?.replaceWith(steps);

@@ -99,7 +99,7 @@ const said = {
 const isClaim = (what) => ['claim', 'release', 'take-over'].includes(what);
 
 /** Returns the element with the inputs of a part of the bar: those of an edit are above it. */
-export const inputOf = (part) => (part.matches('.edit') ? part.closest('form').querySelector('.edit-card') : part);
+const inputOf = (part) => (part.matches('.edit') ? part.closest('form').querySelector('.edit-card') : part);
 
 /** Focuses the first input of a part that is about to open: what is typed next is for it, and no key of the page. */
 function focusOpened(pressed) {

@@ -41,7 +41,7 @@ export function questionsChanged({ count, keys, part: isPart = false, amended = 
 }
 
 /** Says at the open group how many similar calls its row in the list has besides. */
-export function countCome() {
+function countCome() {
   const card = openCard();
   if (!card?.matches('[data-group][data-waits]')) return;
   const row = rowOf(membersOf(card)[0]);
