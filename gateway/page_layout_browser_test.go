@@ -94,6 +94,10 @@ func TestWhatCountsIsNotCut(t *testing.T) {
 	if got := b.text(`[...document.querySelectorAll("#stream .group")].map((g) => g.textContent).join()`); got != "Today" {
 		t.Errorf("the days of the mail are %s", got)
 	}
+	b.run(`document.getElementById("main").focus({ focusVisible: true })`)
+	if got := b.text(`document.activeElement.matches("main:focus-visible") && getComputedStyle(document.activeElement).outlineStyle`); got != "none" {
+		t.Errorf("the edge of the page has the outline %s", got)
+	}
 	cut := `[...document.querySelectorAll("#stream .marks *")].filter((e) => e.checkVisibility() && !e.matches(".sr") && e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflow !== "visible").map((e) => e.textContent).join()`
 	for _, width := range []int64{1280, 390} {
 		b.do(chromedp.EmulateViewport(width, 800))
