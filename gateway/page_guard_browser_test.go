@@ -296,6 +296,8 @@ func TestQuestionReachesWhoAsks(t *testing.T) {
 	if _, err := h.fae.Reply(t.Context(), capabilities.FormID(p.Form), "all of them"); err != nil {
 		t.Fatal(err)
 	}
+	b.reads(asking(p)+"[data-waits] .posts", "all of them") // where the question was asked, by itself
+	b.reads(".toast", "A reply has come")
 	b.open("/forms/" + p.Form.String())
 	b.reads(asking(p)+" .posts", "are all tests done")
 	b.reads(asking(p)+" .posts", "all of them")

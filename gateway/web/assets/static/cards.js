@@ -58,7 +58,7 @@ function replaceCard(old, next) {
   if (old.hasAttribute('data-waits') && next.hasAttribute('data-waits') && old.hasAttribute('data-group') === next.hasAttribute('data-group')) {
     if (old.dataset.revision !== next.dataset.revision) return replaceQuestion(old, next);
     old.dataset.claim = next.dataset.claim ?? '';
-    for (const part of ['.head', '.discussion', '.notes:not(.receipt)', '.place', '.claims']) old.querySelector(part)?.replaceWith(next.querySelector(part) ?? '');
+    for (const part of ['.head:not(:has(details[open]))', '.discussion', '.notes:not(.receipt)', '.place', '.claims']) old.querySelector(part)?.replaceWith(next.querySelector(part) ?? '');
     return old;
   }
   if (old.querySelector('.reply') && next.querySelector('.posts')) { // a reply may be begun

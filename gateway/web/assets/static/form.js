@@ -345,6 +345,7 @@ export class ParleyForm extends ParleyAct {
     announce(said.asked);
     toast(Object.assign(document.createElement('p'), { textContent: said.asked }));
     await refresh(this.card);
+    this.card.querySelector('.discussion .post:last-child')?.scrollIntoView({ block: 'nearest' });
   }
 
   /** Tells which of similar calls were decided, and opens what is next. */
