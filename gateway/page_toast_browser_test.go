@@ -201,3 +201,21 @@ func TestClaimIsPressed(t *testing.T) {
 		})
 	}
 }
+
+// TestToastIsAtTheEdgeOfAReview decides the call before a review, whose buttons are below its files and not below the toast.
+func TestToastIsAtTheEdgeOfAReview(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	h.shell("rm -rf build")
+	for _, file := range []string{"a", "b", "c"} {
+		h.approveIn("/srv/shop", "Write", fmt.Sprintf(`{"file_path":"/srv/shop/app/%s.ts","content":"1"}`, file))
+	}
+	b := h.openBrowser()
+	b.do(chromedp.EmulateViewport(1280, 800))
+	b.open("/questions")
+	b.until(`document.querySelector("#alone > .message[data-keys]")`)
+	b.press("a")
+	b.until(`document.querySelector("#alone [data-review]") && document.querySelector(".toast .deed-done")`)
+	b.until(`innerHeight - document.querySelector(".toast").getBoundingClientRect().bottom < 40`)
+	b.checkNoFaults()
+}
