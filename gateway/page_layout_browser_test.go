@@ -108,6 +108,11 @@ func TestWhatCountsIsNotCut(t *testing.T) {
 			t.Errorf("at %d px these are cut: %s", width, got)
 		}
 	}
+	b.open("/settings")
+	b.live()
+	b.until(`[...document.querySelectorAll(".set kbd")].every((k) => k.checkVisibility())`) // "Press ? on any page", in a narrow window too
+	b.open("/questions")
+	b.live()
 	for _, width := range []int64{1280, 390} {
 		b.do(chromedp.EmulateViewport(width, 800))
 		b.click("#stream .entry a")

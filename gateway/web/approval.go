@@ -253,7 +253,7 @@ func (a *approval) decisions(drawn []widget) {
 			w.Choices = w.choices()
 			a.Decision = w
 		case "rule":
-			w.Kind, w.Choices = form.Radios, offered(&a.Permission, w)
+			w.Kind, w.Shown, w.Choices = form.Radios, "If you always allow it", offered(&a.Permission, w)
 			a.Rule = w
 		case "reason":
 			a.Why, w.Shown = w, "Reason (optional, "+a.Agent+" reads it)"
