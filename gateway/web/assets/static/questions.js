@@ -56,10 +56,10 @@ async function tell(keys) {
   const opened = isFree && openNext();
   if (keys.length === 0) return;
   announce(keys.length > 1 ? `${keys.length} new questions` : 'A new question');
-  for (const row of await questionRows(keys.filter((k) => k !== opened).slice(-3))) {
+  for (const row of await questionRows(keys.filter((k) => k !== opened && k !== openCard()?.id).slice(-3))) {
     const a = row.querySelector('a');
     a.removeAttribute('aria-current');
-    toast(a, row.dataset.key);
+    if (row.dataset.key !== openCard()?.id) toast(a, row.dataset.key); // it may have been opened meanwhile
   }
 }
 
