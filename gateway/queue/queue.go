@@ -2,9 +2,9 @@ package queue
 
 import (
 	"cmp"
-	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -304,7 +304,7 @@ func SimilarLine(facts []*Facts) string {
 		case more == 1:
 			line += " +1 file"
 		case more > 1:
-			line += fmt.Sprintf(" +%d files", more)
+			line += " +" + strconv.Itoa(more) + " files"
 		}
 		return line
 	}
