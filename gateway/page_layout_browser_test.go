@@ -87,7 +87,15 @@ func TestWhatCountsIsNotCut(t *testing.T) {
 	if _, err := h.fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "Bash", Input: `{"command":"sudo make install"}`, Folder: "/srv/shop"}, Deadline: due}); err != nil {
 		t.Fatal(err)
 	}
+	h.decide(h.shell("make"), "always")
 	b := h.openBrowser()
+	b.do(chromedp.EmulateViewport(390, 800))
+	b.open("/mail")
+	b.live()
+	b.reads("#stream .state", "Always: exactly")
+	if got := b.text(`Math.min(...[...document.querySelectorAll("#stream .ends > :first-child")].map((e) => e.offsetWidth)) > 20`); got != "true" {
+		t.Error("a state leaves nothing of the beginning of a name")
+	}
 	b.do(chromedp.EmulateViewport(1280, 800))
 	b.open("/mail")
 	b.live()
