@@ -193,7 +193,7 @@ var pure = map[string][]string{
 	},
 	"gateway/call/risk":   {"cmp", "net/url", "path", "slices", "strings", "unicode", "golang.org/x/net/idna", "mvdan.cc/sh/v3/syntax"},
 	"gateway/people":      {"cmp", "fmt", "path", "slices", "strings"},
-	"gateway/queue":       {"cmp", "encoding/json", "path", "slices", "strings", "sync", "time", "mvdan.cc/sh/v3/syntax"},
+	"gateway/queue":       {"cmp", "encoding/json", "path", "slices", "strconv", "strings", "sync", "time", "mvdan.cc/sh/v3/syntax"},
 	"actors/outbox":       {"slices", "sync/atomic"},
 	"actors/peers/window": {},
 	"mailbox/rule": {

@@ -1,12 +1,15 @@
 package gateway
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 
 	"parley"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/events"
 	"parley/internal/freeport"
 )
@@ -115,4 +118,49 @@ func TestGrantIsRevokedOnAgentPage(t *testing.T) {
 	if err != nil || len(grants) != 1 || grants[0].Revoked == 0 {
 		t.Errorf("%+v, %v", grants, err)
 	}
+}
+
+// TestQuestionsAreCountedInRowsEverywhere has an agent make identical and similar calls and ask a question. Each place that says how
+// many wait for the reader counts the rows of Needs you.
+func TestQuestionsAreCountedInRowsEverywhere(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	h.guest("joe")
+	for range 2 {
+		h.shell("make")
+	}
+	for i := range 3 {
+		h.shell(fmt.Sprintf("go test ./p%d", i))
+	}
+	h.ask(parley.Form{Fields: []events.Field{{Name: "port"}}})
+	b := h.openBrowser()
+	b.do(chromedp.EmulateViewport(1280, 900))
+	b.open("/questions")
+	b.live()
+	b.until(`document.querySelectorAll("#stream .entry").length === 3`)
+	b.until(`document.querySelector(".badge").innerText.startsWith("3") && document.title.startsWith("(3) ")`)
+	b.until(`document.querySelector("#left-agents a[href$='/agents/fae'] .number").innerText.startsWith("3")`)
+	b.open("/agents")
+	b.live()
+	fae := `document.querySelector(".agent:has(h2 a[href$='/agents/fae'])")`
+	b.until(fae + `.querySelector(".button").innerText.startsWith("Answer 3")`)
+	if got := b.text(fae + `.innerText`); !strings.Contains(got, "3 questions open") {
+		t.Errorf("the agent is shown as %q", got)
+	}
+	if got := b.text(`document.querySelector(".agent").innerText`); !strings.Contains(got, "3 waiting for an answer") {
+		t.Errorf("the reader is shown as %q", got)
+	}
+	b.open("/agents/fae")
+	b.live()
+	b.reads("#agent", "3 questions open")
+	asked := h.ask(parley.Form{Fields: []events.Field{{Name: "zone"}}})
+	if err := h.node.Host().Forward(t.Context(), capabilities.FormID(asked.Form), "joe"); err != nil { // whose mail is the reader's too
+		t.Fatal(err)
+	}
+	b.open("/agents")
+	b.live()
+	b.reads(".agent", "4 questions open")
+	b.until(fae + `.querySelector(".button").innerText.startsWith("Answer 4")`)
+	b.until(`document.querySelector("#left-agents a[href$='/agents/fae'] .number").innerText.startsWith("4") && document.querySelector(".badge").innerText.startsWith("4")`)
+	b.checkNoFaults()
 }

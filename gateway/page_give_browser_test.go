@@ -39,7 +39,12 @@ func TestAnAnswerGivesWhatItsSentenceSays(t *testing.T) {
 		axe = string(b)
 	}
 	b := h.openBrowser()
+	if _, err := h.fae.Requests().Send(t.Context(), parley.Request{To: "HOST", Text: "a helper"}); err != nil {
+		t.Fatal(err)
+	}
 	b.open("/mail")
+	b.reads("#alone .field label", "What you give")
+	b.open("/forms/" + asked.Form.String())
 	said := func(words string) {
 		t.Helper()
 		b.reads(".give .given", words)
@@ -60,7 +65,7 @@ func TestAnAnswerGivesWhatItsSentenceSays(t *testing.T) {
 		t.Errorf("before anything is named, the limits are hidden: %s", got)
 	}
 	b.fill(fieldAt(0)+" input", "nothing")
-	said("nothing")
+	said(`you have nothing called "nothing"`)
 	b.fill(fieldAt(0)+" input", "notes")
 	said("fae gets the folder notes: list, read and write. You can revoke it under Rules and access.")
 	if shown("below") != "true" || shown("methods") != "false" || shown("only") != "false" {

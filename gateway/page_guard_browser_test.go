@@ -296,6 +296,8 @@ func TestQuestionReachesWhoAsks(t *testing.T) {
 	if _, err := h.fae.Reply(t.Context(), capabilities.FormID(p.Form), "all of them"); err != nil {
 		t.Fatal(err)
 	}
+	b.reads(asking(p)+"[data-waits] .posts", "all of them") // where the question was asked, by itself
+	b.reads(".toast", "A reply has come")
 	b.open("/forms/" + p.Form.String())
 	b.reads(asking(p)+" .posts", "are all tests done")
 	b.reads(asking(p)+" .posts", "all of them")
@@ -433,4 +435,24 @@ func TestPlacesNeedNoScript(t *testing.T) {
 			t.Errorf("%s: %d, without %q", path, status, want)
 		}
 	}
+}
+
+// TestSelectionSaysRowsAndCalls selects a row of several calls and one of one.
+func TestSelectionSaysRowsAndCalls(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	for i := range 4 {
+		h.shell(fmt.Sprintf("go test ./p%d -v", i))
+	}
+	h.shell("npm ci")
+	b := h.openBrowser()
+	b.open("/questions")
+	b.live()
+	b.until(`document.querySelectorAll(".entry").length === 2`)
+	b.press("x")
+	b.reads(".bulk .picked", "1 selected, 4 calls")
+	b.run(`document.querySelector(".entry > a").focus()`)
+	b.press("a", chromedp.ModifierCtrl)
+	b.reads(".bulk .picked", "2 selected, 5 calls")
+	b.checkNoFaults()
 }

@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"database/sql"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -107,5 +109,44 @@ func TestHistoryIsInTheOrderOfDecisions(t *testing.T) {
 		t.Errorf("the lines end as %s", got[len(got)-60:])
 	}
 	b.shotIfWanted("history-order")
+	b.checkNoFaults()
+}
+
+// TestHistoryGoesOnOnceItsIndexFollows has the index of what was decided refuse writes, here as too large ones. The page says that decisions are
+// missing, and has them and their number once the index takes writes again, without a reload.
+func TestHistoryGoesOnOnceItsIndexFollows(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	h.decide(h.shell("make first"), "once")
+	b := h.openBrowser()
+	b.do(chromedp.EmulateViewport(1440, 900))
+	b.open("/history")
+	b.live()
+	b.reads(".decisions .tally", "1 decision")
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(t.TempDir()), "*", "search.db"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	index, err := sql.Open("sqlite", "file:"+files[0]+"?vfs=unix-excl&_pragma=busy_timeout(10000)") // as the node opens it, whose process this is
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer index.Close()
+	if _, err := index.ExecContext(t.Context(), `CREATE TRIGGER full BEFORE UPDATE ON mailbox BEGIN SELECT zeroblob(2147483647); END`); err != nil {
+		t.Fatal(err)
+	}
+	h.decide(h.shell("make second"), "once")
+	b.reads(".decisions .tally", "not listed yet")
+	b.shotIfWanted("history-behind")
+	if got := b.text(`document.querySelectorAll(".decisions .entry").length`); got != "1" {
+		t.Errorf("%s lines without the index", got)
+	}
+	if _, err := index.ExecContext(t.Context(), `DROP TRIGGER full`); err != nil {
+		t.Fatal(err)
+	}
+	b.until(`document.querySelector(".decisions .tally").innerText === "2 decisions" && document.querySelectorAll(".decisions .entry").length === 2`)
+	b.open("/history?q=second")
+	b.live()
+	b.reads(".decisions .tally", "1 decision with “second”")
 	b.checkNoFaults()
 }

@@ -46,6 +46,45 @@ func TestReasonIsTypedAtOnce(t *testing.T) {
 	b.checkNoFaults()
 }
 
+// TestKeyForAnItemThatDoesNotComeIsSaid presses D and types a reason while a decision is being sent that fails then, and while the next item
+// is being fetched, which fails. The page says that D did nothing, and none of what is typed decides on the item that stays.
+func TestKeyForAnItemThatDoesNotComeIsSaid(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	for _, command := range []string{"make", "git fetch", "npm ci"} {
+		h.shell(command)
+	}
+	b := h.openBrowser()
+	open := `document.querySelector("#alone > .message .command")?.innerText.trim()`
+	for _, c := range []struct {
+		fails, begin string
+		decides      int
+	}{{"respond_form", "a", 0}, {"pane=item", "a", 1}, {"pane=item", "j", 0}} {
+		what, left := c.fails+" after "+c.begin, h.waitingCalls()-c.decides
+		b.open("/questions")
+		b.live()
+		b.run(`{ const ask = fetch; window.failing = []; window.fetch = (to, ...more) => (String(to).includes("` + c.fails + `") ? new Promise((_, no) => { failing.push(() => no(new TypeError("no"))); }) : ask(to, ...more)); }`)
+		b.until(`document.activeElement.matches("li.message[data-keys]")`)
+		first := b.text(open)
+		b.press(c.begin)
+		if c.begin == "a" {
+			b.until(`failing.length > 0`)
+		}
+		b.press("dea")
+		b.run(`for (const fail of failing) fail()`)
+		b.reads(".toast .failure", "The next item has not come, and D did nothing.")
+		b.press("a bad day\r") // goes on as if the reason were open
+		b.until(`document.querySelector("#alone > .message[data-keys]:not([data-strays])")`)
+		if got := b.text(open); got != first {
+			t.Errorf("%s: %q is open", what, got)
+		}
+		if got := h.waitingCalls(); got != left {
+			t.Errorf("%s: %d calls wait, want %d", what, got, left)
+		}
+	}
+	b.checkNoFaults()
+}
+
 // TestKeysOpenTheRowWithTheFocus presses keys at a row that is not the open one: they open it, and do nothing to another item. J leads
 // from the open item to the next row.
 func TestKeysOpenTheRowWithTheFocus(t *testing.T) {
@@ -142,6 +181,22 @@ func TestLongNamesShowTheirEnds(t *testing.T) {
 		b.until(ends + `("[aria-labelledby=policies-head]") === "012" && ` + ends + `("[aria-labelledby=given-head]") === "012"`)
 		b.open("/agents")
 		b.until(ends + `("#agents") === "012"`)
+	}
+	b.checkNoFaults()
+}
+
+// TestKeysAreShownFromTheFirst opens the list of keys in a low window.
+func TestKeysAreShownFromTheFirst(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	b := h.openBrowser()
+	b.do(chromedp.EmulateViewport(1280, 500))
+	b.open("/questions")
+	b.live()
+	b.press("?")
+	b.until(`document.querySelector("dialog[open] button:focus")`)
+	if got := b.text(`((d) => document.elementFromPoint(d.left + 5, d.top + 5).closest("dl") !== null && d.top > 0)(document.querySelector("dialog[open] dt").getBoundingClientRect())`); got != "true" {
+		t.Error("the first key is not in view")
 	}
 	b.checkNoFaults()
 }

@@ -10,6 +10,7 @@ import (
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"parley"
 	"parley/actors"
@@ -360,4 +361,33 @@ func (b *tab) mouse(what input.DispatchMouseEventType, at []float64) {
 	if _, err := chromedp.Call(b.ctx, input.DispatchMouseEvent, p); err != nil {
 		b.t.Fatal(err)
 	}
+}
+
+// TestWordsOfALostConnectionGoWithIt decides and opens an item while the node is away, which the page says. Once the node is back the page
+// says neither any more, beside buttons that work.
+func TestWordsOfALostConnectionGoWithIt(t *testing.T) {
+	t.Parallel()
+	browserPath(t, shells...)
+	k := &restartingNode{t: t, folder: t.TempDir(), address: freeport.Address(t)}
+	k.start()
+	t.Cleanup(func() { k.stop() })
+	h := &pageServer{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
+	h.fae = h.guest("fae")
+	h.shell("make")
+	h.shell("npm ci")
+	b := h.openBrowser()
+	b.open("/questions")
+	b.until(`document.querySelector("#alone > .message[data-keys]")`)
+	k.stop()
+	b.reads("#connection", "Reconnecting")
+	b.press("a")
+	b.reads("#alone .failure", "There is no connection now")
+	b.press("j")
+	b.press(kb.Enter)
+	b.reads(".toast .failure", "The node cannot be reached")
+	k.start()
+	b.until(`document.getElementById("connection").textContent === "" && !document.querySelector(".toast") && !document.querySelector("#alone .failure").textContent`)
+	b.press(kb.Enter)
+	b.until(`document.querySelector("#alone > .message[data-keys] .command")?.innerText.trim() === "npm ci"`)
+	b.checkNoFaults()
 }

@@ -201,3 +201,49 @@ func TestClaimIsPressed(t *testing.T) {
 		})
 	}
 }
+
+// TestToastIsAtTheEdgeOfAReview decides the call before a review, whose buttons are below its files and not below the toast.
+func TestToastIsAtTheEdgeOfAReview(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	h.shell("rm -rf build")
+	for _, file := range []string{"a", "b", "c"} {
+		h.approveIn("/srv/shop", "Write", fmt.Sprintf(`{"file_path":"/srv/shop/app/%s.ts","content":"1"}`, file))
+	}
+	b := h.openBrowser()
+	b.do(chromedp.EmulateViewport(1280, 800))
+	b.open("/questions")
+	b.until(`document.querySelector("#alone > .message[data-keys]")`)
+	b.press("a")
+	b.until(`document.querySelector("#alone [data-review]") && document.querySelector(".toast .deed-done")`)
+	b.until(`innerHeight - document.querySelector(".toast").getBoundingClientRect().bottom < 40`)
+	b.checkNoFaults()
+}
+
+// TestNoToastIsAboutTheOpenItem snoozes a question and takes that back, which opens it, and opens one of which a toast tells.
+func TestNoToastIsAboutTheOpenItem(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	h.shell("make")
+	asked := h.ask(parley.Form{Title: "Which port?", Fields: []events.Field{{Name: "port", Required: true}}})
+	b := h.openBrowser()
+	b.do(chromedp.EmulateViewport(1280, 800))
+	b.open("/forms/" + asked.Form.String() + "?in=questions")
+	b.live()
+	b.run(`document.querySelector("#alone > .message").focus()`)
+	b.until(`document.querySelector("#alone > .message[data-keys]")`)
+	b.press("s")
+	b.reads(".toast", "Snoozed")
+	b.reads(".badge", "1")
+	b.run(`document.querySelector(".toast .deed-done button").click()`) // the toast moves as the next item opens
+	card := `document.querySelector("#alone > .message").id`
+	b.until(`document.querySelector("#alone > .message .heading").innerText === "Which port?" && document.querySelector(".badge").innerText.startsWith("2")`)
+	h.shell("npm ci")
+	b.reads(".toast .what", "npm ci")
+	if got := b.text(`[...document.querySelectorAll(".toast")].some((t) => t.dataset.key === ` + card + `)`); got != "false" {
+		t.Error("a toast is about what was opened by taking back")
+	}
+	b.click(".toast a")
+	b.until(`document.querySelector("#alone .command")?.innerText.trim() === "npm ci" && !document.querySelector(".toast .what")`)
+	b.checkNoFaults()
+}

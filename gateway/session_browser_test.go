@@ -311,7 +311,7 @@ func TestSignInLinkWorksOnce(t *testing.T) {
 		b.click("main button")
 		b.do(chromedp.WaitReady(chromedp.CSS(then)))
 	}
-	b.reads("h1", "not good any more")
+	b.reads("h1", "This link has expired")
 	b.checkNoFaults()
 }
 

@@ -149,7 +149,7 @@ func TestInvalidLinkExplainsWhatToDo(t *testing.T) {
 	for name, body := range map[string]string{"used": used, "unknown": "code=x", "none": "", "too long": "code=" + strings.Repeat("x", 1<<20)} {
 		resp, page := v.ask("POST", web.SignInPath, "text/html,application/xhtml+xml", body)
 		if resp.StatusCode != http.StatusUnauthorized || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") ||
-			!strings.Contains(page, "<code>parley open</code>") || !strings.Contains(page, "not good any more") {
+			!strings.Contains(page, "<code>parley open</code>") || !strings.Contains(page, "This link has expired") {
 			t.Errorf("%s, to a person: %d %v %s", name, resp.StatusCode, resp.Header, page)
 		}
 		resp, text := v.ask("POST", web.SignInPath, "*/*", body)

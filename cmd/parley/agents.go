@@ -98,6 +98,7 @@ type listedAgent struct {
 	view.AgentStatus
 	ForYou int `json:"waitingForYou,omitempty"`
 	calls  int
+	inRows show.Asker      // what waits for the caller as the inbox has it, in rows
 	forYou view.AgentState // the state for the caller
 }
 
@@ -122,11 +123,11 @@ func withWaiting(ctx context.Context, env *environment, agents []view.AgentStatu
 			waiting = append(waiting, pending[i].Message)
 		}
 	}
-	stateOf := show.States(waiting, capabilities.At(time.Now()))
+	askers := show.Askers(waiting, capabilities.At(time.Now()))
 	listed := make([]listedAgent, len(agents))
 	for i, a := range agents {
 		id := a.ID.String()
-		listed[i] = listedAgent{a, asked[id], calls[id], stateOf(a)}
+		listed[i] = listedAgent{a, asked[id], calls[id], askers[a.ID], askers[a.ID].State(a)}
 	}
 	return listed, nil
 }
@@ -150,7 +151,7 @@ func agentTable(agents []listedAgent, s terminal.Screen, headed bool) string {
 		status, waiting := a.Status, cell(a.waiting())
 		switch {
 		case s.Width > 0 && !s.IDs:
-			status, waiting = stateText(a, s), cell(strings.Trim(a.Error+", "+waitingText(a.AgentStatus), ", "))
+			status, waiting = stateText(a, s), cell(strings.Trim(a.Error+", "+a.rowsText(), ", "))
 		case a.ForYou > 0 && s.Width > 0:
 			status = s.Paint(terminal.Waiting, forYou)
 		case a.Status == mailbox.Failed:
@@ -240,6 +241,17 @@ func (a listedAgent) waiting() string {
 	rest := a.AgentStatus
 	rest.Asks, rest.Pending, rest.More = 0, nil, 0
 	return strings.TrimSuffix(text+", "+waitingText(rest), ", ")
+}
+
+// rowsText is waiting for a person at a terminal, where what waits for the caller is counted in rows, as the inbox has it.
+func (a listedAgent) rowsText() string {
+	words := askedText(a.inRows.Calls, a.inRows.Rows-a.inRows.Calls)
+	if others := a.Asks - a.inRows.Messages; others > 0 {
+		words = strings.TrimPrefix(fmt.Sprintf("%s, %d for others", words, others), ", ")
+	}
+	rest := a.AgentStatus
+	rest.Asks, rest.Pending, rest.More = 0, nil, 0
+	return strings.Trim(words+", "+waitingText(rest), ", ")
 }
 
 // waitingText returns what an agent waits for, the number of messages that wait for it, and whether it is away.

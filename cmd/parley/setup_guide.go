@@ -154,9 +154,23 @@ func (env *environment) own(ctx context.Context, out io.Writer, args ...string) 
 	var said bytes.Buffer
 	c.Stdout, c.Stderr = out, &said
 	if err := c.Run(); err != nil {
-		return parley.Refuse(parley.Internal, "parley %s: %s", args[0], strings.TrimSpace(strings.TrimPrefix(said.String(), "parley: ")))
+		return refusalOf(args[0], said.String())
 	}
 	return nil
+}
+
+// refusalOf returns why a command has failed, of what it has written about that: its code and hint stay what they are.
+func refusalOf(command, said string) error {
+	said, hint, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(said, "parley: ")), "\nhint: ")
+	code, message, ok := strings.Cut(said, ": ")
+	if !ok || code == "" || strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") != "" {
+		code, message = string(parley.Internal), said
+	}
+	err := parley.Refuse(parley.Code(code), "parley %s: %s", command, message)
+	if hint == "" {
+		return err
+	}
+	return err.WithHint("parley %s: %s", command, hint)
 }
 
 // firstAgent is the name of the guest that asks the first question.

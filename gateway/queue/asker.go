@@ -7,9 +7,11 @@ import (
 
 // Asker is what waits for a person of one agent that asks.
 type Asker struct {
-	Rows    int  // of the queue
-	Place   int  // of the first of them in the queue, from 1; 0 if there is none
-	Stopped bool // it does nothing else until one of them is decided
+	Rows     int  // of the queue: what a person is told of, in each count
+	Calls    int  // of these rows, those with calls
+	Messages int  // in these rows
+	Place    int  // of the first of them in the queue, from 1; 0 if there is none
+	Stopped  bool // it does nothing else until one of them is decided
 }
 
 // Askers returns what waits of each agent that asks, in messages that wait for a person. Each place that counts what an agent asks, or
@@ -22,7 +24,10 @@ func Askers(all []view.Message, r *Readings, now capabilities.Time) map[capabili
 		if a.Rows == 0 {
 			a.Place = i + 1
 		}
-		a.Rows, a.Stopped = a.Rows+1, a.Stopped || row.Stopped
+		a.Rows, a.Messages, a.Stopped = a.Rows+1, a.Messages+len(row.Members), a.Stopped || row.Stopped
+		if first.Permission != nil {
+			a.Calls++
+		}
 		of[first.From] = a
 	}
 	return of

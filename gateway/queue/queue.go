@@ -2,7 +2,9 @@ package queue
 
 import (
 	"cmp"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -285,4 +287,35 @@ func Differences(texts []string) (before string, parts []string, after string) {
 		parts = append(parts, strings.Join(w[front:len(w)-back], " "))
 	}
 	return strings.Join(words[0][:front], " "), parts, strings.Join(words[0][len(words[0])-back:], " ")
+}
+
+// SimilarLine returns similar calls in one line: what they share, and the first and the last of what differs.
+func SimilarLine(facts []*Facts) string {
+	if facts[0].Verb == "edit" || facts[0].Verb == "write" || facts[0].Verb == "read" {
+		var names []string
+		for _, f := range facts {
+			file, _, _ := strings.Cut(f.Brief.Text(), " +")
+			if name := path.Base(file); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		line := strings.Join(names[:min(len(names), 3)], ", ")
+		switch more := len(names) - 3; {
+		case more == 1:
+			line += " +1 file"
+		case more > 1:
+			line += " +" + strconv.Itoa(more) + " files"
+		}
+		return line
+	}
+	texts := make([]string, len(facts))
+	for i, f := range facts {
+		texts[i] = f.Brief.Text()
+	}
+	before, parts, after := Differences(texts)
+	differs := cmp.Or(parts[0], "…")
+	if last := parts[len(parts)-1]; last != parts[0] {
+		differs += " … " + last
+	}
+	return strings.Join(strings.Fields(before+" "+differs+" "+after), " ")
 }

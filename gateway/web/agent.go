@@ -378,7 +378,7 @@ func (p *agentRequest) fill() (err error) {
 	if d.Standing, err = standingOf(ctx, agent); err != nil {
 		return err
 	}
-	d.AgentStatus.State = askersOf(p.page).stateOf(d.AgentStatus)
+	d.Standing.tell(askersOf(p.page))
 	if d.Absence, err = absenceNow(p.page, api.Acting{As: d.Name}); err != nil {
 		return err
 	}

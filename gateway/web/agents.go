@@ -33,10 +33,9 @@ type listedAgent struct {
 	ID      capabilities.ID
 	Away    bool // it is on another node
 	Here    bool // the reader may act as it, and sees its status
-	Waiting int  // forms that wait for its answer
+	Waiting int  // rows that wait for its answer
 
 	First string // of what waits for the reader: in a line; "" if nothing does
-	Waits int    // rows for the reader
 	Standing
 }
 
@@ -70,10 +69,21 @@ func (l listedAgent) Page() string { return AgentPath(l.Name) }
 type Standing struct {
 	view.AgentStatus
 	LabelTexts []string // its labels as key=value, sorted
+
+	Waits  int // rows of what it asked that wait for the reader, as each count has them
+	Others int // questions of it that wait for others
 }
 
 // State returns the state of the agent.
 func (s Standing) State() agentState { return agentState{s.AgentStatus.State} }
+
+// tell fills in what of an agent's questions waits for the reader, and for others, and its state for the reader.
+func (s *Standing) tell(all askers) {
+	s.AgentStatus.State = all.stateOf(s.AgentStatus)
+	if !all.unknown {
+		s.Waits, s.Others = all.rows[s.ID].Rows, max(0, s.Asks-all.rows[s.ID].Messages)
+	}
+}
 
 // standingOf returns the status of an agent.
 func standingOf(ctx context.Context, a api.Agent) (Standing, error) {
@@ -138,24 +148,17 @@ func (p *page) agents() error {
 
 // waits fills in what waits for the reader of each agent, and sorts the part of the list: the reader, then by state, and as the queue has them.
 func waits(p *page, list []listedAgent) error {
-	who, err := p.site.locals(p.ctx(), p.principal)
+	waiting, err := questionsFor(p)
 	if err != nil {
 		return err
 	}
-	waiting, err := questionsOf{}.look(p.ctx(), who, nil)
-	if err != nil {
-		return err
-	}
-	p.waiting = waitingBy(who, waiting)
 	askers := askersOf(p)
 	for i := range list {
-		list[i].AgentStatus.State = askers.stateOf(list[i].AgentStatus)
+		list[i].Standing.tell(askers)
 	}
 	for _, r := range ranked(p, waiting, "") {
-		if i := slices.IndexFunc(list, func(l listedAgent) bool { return l.ID == r.From }); i >= 0 {
-			if list[i].Waits++; list[i].First == "" {
-				list[i].First = r.Line
-			}
+		if i := slices.IndexFunc(list, func(l listedAgent) bool { return l.ID == r.From }); i >= 0 && list[i].First == "" {
+			list[i].First = r.Line
 		}
 	}
 	rank := func(l listedAgent) int {
@@ -214,7 +217,7 @@ func (p *page) look(l *listedAgent, reader api.Agent) error {
 		l.Standing = Standing{AgentStatus: view.AgentStatus{Status: "error", Error: api.Shown(err).Message}}
 		return p.ctx().Err()
 	}
-	l.Here, l.Waiting = true, len(waiting)
+	l.Here, l.Waiting = true, rowsOf(waiting, &p.site.readings)
 	return nil
 }
 

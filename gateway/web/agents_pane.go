@@ -102,7 +102,7 @@ func (p *page) left() (*leftPane, error) {
 			pane.More = true
 			break
 		}
-		a := leftAgent{party: partyOf(s.ID, names.Of(s.ID, s.Name)), Path: AgentPath(s.Name), State: agentState{s.State}, Count: askers.all[s.ID].Rows, Away: s.AwayUntil}
+		a := leftAgent{party: partyOf(s.ID, names.Of(s.ID, s.Name)), Path: AgentPath(s.Name), State: agentState{s.State}, Count: askers.rows[s.ID].Rows, Away: s.AwayUntil}
 		if n := len(pane.Agents); n == 0 || pane.Agents[n-1].State != a.State {
 			a.Heading = &a.State
 		}
@@ -114,7 +114,8 @@ func (p *page) left() (*leftPane, error) {
 
 // askers is what waits for the reader of each agent that asks, unless that is unknown.
 type askers struct {
-	all     map[capabilities.ID]queue.Asker
+	all     map[capabilities.ID]queue.Asker // in the reader's own mail: what it stops by not deciding
+	rows    map[capabilities.ID]queue.Asker // in all mail that the reader has, as Needs you shows it
 	unknown bool
 }
 
@@ -124,11 +125,16 @@ func askersOf(p *page) askers {
 	if err != nil {
 		return askers{unknown: true}
 	}
-	waiting, err := allWaitingIn(p, p.ctx(), local{agent: self})
+	every, err := questionsFor(p)
 	if err != nil {
 		return askers{unknown: true} // a part of it would count too few
 	}
-	return askers{all: queue.Askers(waiting, &p.site.readings, capabilities.At(time.Now()))}
+	waiting, err := allWaitingIn(p, p.ctx(), local{agent: self})
+	if err != nil {
+		return askers{unknown: true}
+	}
+	now := capabilities.At(time.Now())
+	return askers{all: queue.Askers(waiting, &p.site.readings, now), rows: queue.Askers(messagesOf(every), &p.site.readings, now)}
 }
 
 // compare orders two agents as the queue has their first rows. Those without one are last.

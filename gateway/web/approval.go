@@ -253,10 +253,10 @@ func (a *approval) decisions(drawn []widget) {
 			w.Choices = w.choices()
 			a.Decision = w
 		case "rule":
-			w.Kind, w.Choices = form.Radios, offered(&a.Permission, w)
+			w.Kind, w.Shown, w.Choices = form.Radios, "If you always allow it", offered(&a.Permission, w)
 			a.Rule = w
 		case "reason":
-			a.Why = w
+			a.Why, w.Shown = w, "Reason (optional, "+a.Agent+" reads it)"
 		case "until":
 			w.Kind, w.Shown = form.Menu, "Expires"
 			w.Choices = endings(w.Text())

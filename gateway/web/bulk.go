@@ -83,7 +83,7 @@ func readPicks(values []string) ([]*picks, error) {
 	for _, text := range values {
 		q, err := url.ParseQuery(text)
 		if err != nil {
-			return nil, parley.Refuse(parley.InvalidArgument, "the picked messages cannot be read")
+			return nil, parley.Refuse(parley.InvalidArgument, "the selected messages cannot be read")
 		}
 		as := q.Get("as")
 		m := byAgent[as]
@@ -104,7 +104,7 @@ func readPicks(values []string) ([]*picks, error) {
 	}
 	switch {
 	case count == 0:
-		return nil, parley.Refuse(parley.InvalidArgument, "no message was picked")
+		return nil, parley.Refuse(parley.InvalidArgument, "no message is selected")
 	case count > api.MaxDecisions:
 		return nil, parley.Refuse(parley.TooLarge, "%d messages are over the limit of %d", count, api.MaxDecisions)
 	}

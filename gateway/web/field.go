@@ -86,6 +86,9 @@ func drawFields(key string, fields []events.Field, t *refusedAnswer) []widget {
 			w.Wrong, w.Values = t.Fields[f.Name], t.said(f)
 		}
 		if w.Kind == drawCapability {
+			if len(fields) == 1 && w.Shown == "Capability" { // of a request, which has no label of its own
+				w.Shown = "What you give"
+			}
 			w.Give = &give{Control: w.Control}
 			if t != nil {
 				w.Give.Sent = t.Sent

@@ -157,7 +157,11 @@ func givenBy(p *page, e view.Message, control string, sent url.Values) *given {
 		err = parley.Refuse(parley.InvalidAnswer, "only a giver on the resource's own node can be asked at each use")
 	}
 	if err != nil {
-		return &given{Kind: kind, Wrong: sanitize.Line(api.Shown(err).Message)}
+		wrong := api.Shown(err).Message
+		if parley.CodeOf(err) == parley.UnknownName {
+			wrong = "you have nothing called " + parley.Quoted(strings.TrimSpace(sent.Get(control)), 80) // it may still be typed
+		}
+		return &given{Kind: kind, Wrong: sanitize.Line(wrong)}
 	}
 	who := cmp.Or(e.Sender(), view.ShortID(e.From))
 	words := all.Words(kind, readable)

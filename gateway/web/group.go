@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -68,37 +67,6 @@ func foldOf(messages []view.Message, members []int) queue.Fold {
 		}
 	}
 	return queue.Identical
-}
-
-// similarLine returns similar calls in one line: what they share, and the first and the last of what differs.
-func similarLine(facts []*queue.Facts) string {
-	if facts[0].Verb == "edit" || facts[0].Verb == "write" || facts[0].Verb == "read" {
-		var names []string
-		for _, f := range facts {
-			file, _, _ := strings.Cut(f.Brief.Text(), " +")
-			if name := path.Base(file); !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-		line := strings.Join(names[:min(len(names), 3)], ", ")
-		switch more := len(names) - 3; {
-		case more == 1:
-			line += " +1 file"
-		case more > 1:
-			line += fmt.Sprintf(" +%d files", more)
-		}
-		return line
-	}
-	texts := make([]string, len(facts))
-	for i, f := range facts {
-		texts[i] = f.Brief.Text()
-	}
-	before, parts, after := queue.Differences(texts)
-	differs := cmp.Or(parts[0], "…")
-	if last := parts[len(parts)-1]; last != parts[0] {
-		differs += " … " + last
-	}
-	return strings.Join(strings.Fields(before+" "+differs+" "+after), " ")
 }
 
 // group is similar calls as one item: what is the same is said once, and what differs is a column.

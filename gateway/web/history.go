@@ -307,10 +307,7 @@ func (p *page) past(q listQuery, before string) (l mailList, err error) {
 	if part.more && len(part.entries) > 0 {
 		l.Before = part.next.String()
 	}
-	if part.behind > 0 {
-		l.Note = fmt.Sprintf("Some decisions are not listed yet: %d events are to be read before. Reload the page in a moment.", part.behind)
-	}
-	if l.Newest && p.pane() == "" {
+	if l.Behind = part.behind; l.Newest {
 		if l.Tally, err = tally(p, q); err != nil {
 			return l, err
 		}

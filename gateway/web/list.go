@@ -234,7 +234,7 @@ type mailList struct {
 	Count  int            // of the rows that wait, without the filter, of a list of those
 	Total  int            // of its rows, of a list of what waits; 0 if that is not known
 	Cursor string         // from which to follow the mail of the list; "" if the list follows none
-	Note   string         // what the list lacks, in words; "" for nothing
+	Behind uint64         // of History, events that it lacks since they are not in the index yet
 	Kinds  map[string]int // rows of what waits by the type of their messages; "" for all
 	Tally  string         // of History, how many there are, in words; "" if that is not known
 }
@@ -361,15 +361,10 @@ func endOf(before string) (uint64, error) {
 
 // needs returns a part of the list of forms that wait for the reader.
 func (p *page) needs(q listQuery, before string, keys []string) (mailList, error) {
-	who, err := p.site.locals(p.ctx(), p.principal)
+	waiting, err := questionsFor(p)
 	if err != nil {
 		return mailList{}, err
 	}
-	waiting, err := questionsOf{}.look(p.ctx(), who, nil)
-	if err != nil {
-		return mailList{}, err
-	}
-	p.waiting = waitingBy(who, waiting)
 	l := mailList{listQuery: q, Count: rowsOf(waiting, &p.site.readings), Newest: before == ""}
 	every := q
 	every.Kind = ""

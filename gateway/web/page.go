@@ -85,6 +85,7 @@ type page struct {
 	named    *people.Names // nil before the first
 
 	waiting map[string][]view.Message // the forms that wait in the mail of agents, by the reader's name for them
+	asked   []question                // that wait for the reader, in all mail that it has; nil before they are looked for
 }
 
 func (p *page) ctx() context.Context { return p.r.Context() }

@@ -55,6 +55,22 @@ func (q questionsOf) look(ctx context.Context, who []local, changed []string) ([
 	return all, nil
 }
 
+// questionsFor returns the questions that wait for the reader. The page looks once.
+func questionsFor(p *page) ([]question, error) {
+	if p.asked == nil {
+		who, err := p.site.locals(p.ctx(), p.principal)
+		if err != nil {
+			return nil, err
+		}
+		all, err := questionsOf{}.look(p.ctx(), who, nil)
+		if err != nil {
+			return nil, err
+		}
+		p.waiting, p.asked = waitingBy(who, all), append([]question{}, all...)
+	}
+	return slices.Clone(p.asked), nil
+}
+
 // waitingFor returns the forms that wait for one agent's answer and are a question to the reader, who may vote as one of
 // their agents and is asked no more then.
 func waitingFor(ctx context.Context, l, reader local) ([]question, error) {
@@ -76,14 +92,19 @@ func waitingFor(ctx context.Context, l, reader local) ([]question, error) {
 
 // rowsOf returns the number of the rows that questions have in a list.
 func rowsOf(waiting []question, r *queue.Readings) (n int) {
-	messages := make([]view.Message, len(waiting))
-	for i, q := range waiting {
-		messages[i] = q.Message
-	}
+	messages := messagesOf(waiting)
 	for _, of := range queue.Rank(messages, r, capabilities.At(time.Now())) {
 		n += len(partsOf(messages, of))
 	}
 	return n
+}
+
+func messagesOf(all []question) []view.Message {
+	messages := make([]view.Message, len(all))
+	for i, q := range all {
+		messages[i] = q.Message
+	}
+	return messages
 }
 
 // claimMark returns a text that is another for each claim on a form; "" for none.

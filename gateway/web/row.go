@@ -364,7 +364,7 @@ func ranked(p *page, all []question, in string) []row {
 				for i, at := range group {
 					facts[i] = p.site.readings.Of(&messages[at])
 				}
-				r.Line = lineOf(similarLine(facts))
+				r.Line = lineOf(queue.SimilarLine(facts))
 			}
 			if of.Limit != 0 && len(group) > 1 {
 				r.Deadline = of.Limit

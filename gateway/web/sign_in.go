@@ -103,9 +103,9 @@ func (s *Site) RefuseSignIn(w http.ResponseWriter, r *http.Request, err error) {
 		httpd.Refuse(w, err, 0)
 		return
 	case e.Code != parley.Unauthenticated:
-		d = signInPage{Title: "That did not work", Message: sanitize.Line(e.Message)}
+		d = signInPage{Title: "You are not signed in", Message: sanitize.Line(e.Message)}
 	case r.URL.Path == SignInPath:
-		d = signInPage{Title: "This link is not good any more", Message: "It was used, or its time is over: a link signs in once, within two minutes."}
+		d = signInPage{Title: "This link has expired", Message: "A link signs in once, within two minutes."}
 	}
 	s.showSignIn(w, api.HTTPStatus(e.Code), d)
 }

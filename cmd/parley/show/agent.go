@@ -6,9 +6,11 @@ import (
 	"parley/gateway/queue"
 )
 
-// States returns what has the states of agents for a person, for whom messages wait.
-func States(waiting []view.Message, now capabilities.Time) func(view.AgentStatus) view.AgentState {
+// Asker is what waits for a person of one agent.
+type Asker = queue.Asker
+
+// Askers returns what waits for a person of each agent, of messages that wait.
+func Askers(waiting []view.Message, now capabilities.Time) map[capabilities.ID]Asker {
 	var readings queue.Readings
-	askers := queue.Askers(waiting, &readings, now)
-	return func(s view.AgentStatus) view.AgentState { return askers[s.ID].State(s) }
+	return queue.Askers(waiting, &readings, now)
 }

@@ -70,12 +70,11 @@ func Row(same []view.Message, row queue.Row, name NameFunc, r *queue.Readings, s
 	what := terminal.Visible(cmp.Or(e.Title, e.Description))
 	switch {
 	case f != nil && row.Fold == queue.Similar:
-		briefs := make([]string, len(same))
+		facts := make([]*queue.Facts, len(same))
 		for i := range same {
-			briefs[i] = r.Of(&same[i]).Brief.Text()
+			facts[i] = r.Of(&same[i])
 		}
-		before, _, _ := queue.Differences(briefs)
-		what = terminal.Visible(before) + " …"
+		what = terminal.Visible(queue.SimilarLine(facts))
 	case f != nil:
 		what = brief(f, room)
 	}

@@ -12,7 +12,7 @@ import { visible } from './visible.js';
 
 const markup = `<dialog class="builder" aria-labelledby="builder-head"><h2 id="builder-head">Build a form</h2>
   <div class="halves"><form id="builder-form" autocomplete="off" novalidate>
-    <div class="about"><label for="builder-to">To whom</label><div class="combined"><input id="builder-to" name="recipient" spellcheck="false" placeholder="a name you hold"></div></div>
+    <div class="about"><label for="builder-to">To whom</label><div class="combined"><input id="builder-to" name="recipient" spellcheck="false" placeholder="your name for an agent"></div></div>
     <label class="about">Title <input name="title"></label>
     <label class="about">Description <textarea name="description" rows="2"></textarea></label>
     <div class="pair"><label class="about">Deadline, if there is one <input name="deadline" type="datetime-local"></label>

@@ -38,12 +38,13 @@ const isUnseen = (pick) => new URLSearchParams(pick.value).getAll('of').some((na
 const waits = (pick) => pick.closest('.entry').hasAttribute('data-waits');
 
 /** Shows how many messages each button is for, and hides those that are for none. */
-export function countPicks() {
+function countPicks() {
   if (!bar) return;
   const all = picks();
   const groups = messagesOf(all);
   const calls = count(groups, 'calls');
-  bar.querySelector('.picked').textContent = all.length ? `${count(groups, 'ids')} selected` : '';
+  const many = count(groups, 'ids');
+  bar.querySelector('.picked').textContent = all.length ? `${all.length} selected${many > all.length ? `, ${many} calls` : ''}` : '';
   const fits = { once: calls > 0, deny: calls > 0, dismiss: all.some((p) => !waits(p)), snooze: all.some(waits) };
   for (const b of bar.querySelectorAll('button[name=do]')) b.hidden = !(fits[b.value.split('-')[0]] ?? true);
   const once = bar.querySelector('button[value=once]');

@@ -51,14 +51,14 @@ export function tellTimes(root) {
 }
 
 /** Replaces a message by its new drawing. An open form keeps its input. */
-export function replaceCard(old, next) {
+function replaceCard(old, next) {
   tellTimes(next);
   const steps = old.querySelector('.head .steps');
   if (steps) next.querySelector('.head .steps')?.replaceWith(steps);
   if (old.hasAttribute('data-waits') && next.hasAttribute('data-waits') && old.hasAttribute('data-group') === next.hasAttribute('data-group')) {
     if (old.dataset.revision !== next.dataset.revision) return replaceQuestion(old, next);
     old.dataset.claim = next.dataset.claim ?? '';
-    for (const part of ['.head', '.discussion', '.notes:not(.receipt)', '.place', '.claims']) old.querySelector(part)?.replaceWith(next.querySelector(part) ?? '');
+    for (const part of ['.head:not(:has(details[open]))', '.discussion', '.notes:not(.receipt)', '.place', '.claims']) old.querySelector(part)?.replaceWith(next.querySelector(part) ?? '');
     return old;
   }
   if (old.querySelector('.reply') && next.querySelector('.posts')) { // a reply may be begun

@@ -158,7 +158,7 @@ const help = () => Object.keys(commands).map((c) => `${usage(c)} — ${commands[
 
 /** Describes the result of a call. */
 function describe(operation, answer) {
-  if (operation === 'message') return answer.queued ? 'It waits for its turn.' : '';
+  if (operation === 'message') return answer.queued ? 'Queued' : '';
   if (operation === 'list_names') return answer.names.join('\n') || 'There are no names there.';
   if (answer.outcome) return 'It was answered before.';
   const said = [['Handed over', answer.given], ['Taken as text', answer.plain]].filter(([, names]) => names?.length).map(([what, names]) => `${what}: ${names.join(', ')}.`);

@@ -43,7 +43,7 @@ async function start() {
         await (own ? off(own) : on());
         location.reload();
       } catch (why) {
-        state.textContent = `That did not work: ${why.message}`;
+        state.textContent = why.message;
         button.disabled = false;
       }
     });

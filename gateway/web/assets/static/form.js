@@ -1,7 +1,7 @@
 // <parley-ask> enhances the plain HTML form of an open form: it validates before sending, keeps drafts, shows errors at
 // their fields and handles keys. It is for the node's own page; <parley-form> is for other pages.
 
-import { call, home, Refused } from './rpc.js';
+import { away, call, home, Refused } from './rpc.js';
 import { askToLeave } from './dialog.js';
 import { Draft, TextDraft } from './draft.js';
 import { Filling } from './filling.js';
@@ -10,7 +10,7 @@ import { commentsIn, countComments, countFromList, forgetComments, mayDrop, reas
 import { composing } from './composing.js';
 import { Group } from './group.js';
 import { close, isOpening, open, openCard, openNext } from './item.js';
-import { hold, isHeld } from './keys.js';
+import { dropMeant, hold, isHeld } from './keys.js';
 import { markDecided } from './list.js';
 import { deed, placeToasts, toast, undoable, warn } from './toast.js';
 import { visible } from './visible.js';
@@ -99,7 +99,7 @@ const said = {
 const isClaim = (what) => ['claim', 'release', 'take-over'].includes(what);
 
 /** Returns the element with the inputs of a part of the bar: those of an edit are above it. */
-export const inputOf = (part) => (part.matches('.edit') ? part.closest('form').querySelector('.edit-card') : part);
+const inputOf = (part) => (part.matches('.edit') ? part.closest('form').querySelector('.edit-card') : part);
 
 /** Focuses the first input of a part that is about to open: what is typed next is for it, and no key of the page. */
 function focusOpened(pressed) {
@@ -156,6 +156,7 @@ export class ParleyAct extends HTMLElement {
     } catch (refused) {
       this.setBusy(false);
       await this.refused(refused, button);
+      dropMeant(openCard(), warn);
       return;
     }
     await this.done(what);
@@ -312,7 +313,7 @@ export class ParleyForm extends ParleyAct {
     if (!this.card.matches('[data-type=approval]')) return false;
     if (isHeld(this.card)) return true; // such as the second click of a double click, which is for the item before
     if (document.documentElement.hasAttribute('data-offline')) {
-      this.fail('There is no connection now, and nothing was sent.');
+      this.fail(away[1]);
       return true;
     }
     return false;
@@ -325,6 +326,10 @@ export class ParleyForm extends ParleyAct {
     if (['answer', 'together'].includes(what)) forgetComments(this.ended ?? [this.card.dataset.id]);
     if (this.group) return this.doneAll();
     const settled = await super.done(what);
+    if (settled === null) { // it cannot be drawn now, nor what is next
+      toast(deed(said[what], this.card.dataset.brief));
+      return dropMeant(openCard(), warn);
+    }
     if (!document.getElementById('list')?.dataset.needs) return;
     if (!settled?.dataset.ended) return;
     const words = deed(settled.dataset.ended + (this.many > 1 ? `, ${this.many} ×` : ''), settled.dataset.brief);
@@ -340,6 +345,7 @@ export class ParleyForm extends ParleyAct {
     announce(said.asked);
     toast(Object.assign(document.createElement('p'), { textContent: said.asked }));
     await refresh(this.card);
+    this.card.querySelector('.discussion .post:last-child')?.scrollIntoView({ block: 'nearest' });
   }
 
   /** Tells which of similar calls were decided, and opens what is next. */

@@ -3,9 +3,10 @@
 import { release } from './arrivals.js';
 import { announce, tellTimes } from './cards.js';
 import { askToLeave } from './dialog.js';
-import { focusFirst, hold } from './keys.js';
+import { dropMeant, focusFirst, hold } from './keys.js';
 import { linkOf, markCurrent, rowOf, rows } from './list.js';
 import { call, page } from './rpc.js';
+import { warn } from './toast.js';
 
 const alone = document.getElementById('alone');
 const narrow = matchMedia('(max-width: 1099.98px)');
@@ -37,13 +38,14 @@ export async function open(address, { focus = 'field', push = true, asks = true 
   try {
     doc = await page(asked.pathname + asked.search, { base: '' });
   } catch (refused) {
-    announce(refused.message);
+    warn(refused.message);
   }
   if (coming !== own) return;
   coming = undefined;
   const card = doc?.querySelector('#alone > .message');
-  if (!card) return;
+  if (!card) return dropMeant(openCard(), warn);
   alone.replaceChildren(document.adoptNode(card));
+  for (const t of document.querySelectorAll('.toast')) if (t.dataset.key === card.id) t.remove();
   tellTimes(card);
   document.title = (/^\(\d+\) /.exec(document.title)?.[0] ?? '') + doc.title.replace(/^\(\d+\) /, '');
   document.body.dataset.view = 'item';

@@ -17,6 +17,7 @@ export function hold(card) {
   holds.set(card, setTimeout(() => {
     card.setAttribute('data-keys', '');
     card.removeAttribute('data-held');
+    card.removeAttribute('data-strays');
   }, pause));
 }
 
@@ -35,6 +36,17 @@ const ofWriting = 'input:not([type=checkbox], [type=radio]), textarea, select, [
 
 const partOf = { d: ':is(.why, .decline)', e: '.edit', r: '.asks', m: '.leave' }; // of the bar, by the key that opens it
 let meant = ''; // such a key, pressed for an item that is being opened
+
+/** Takes back a key that was pressed for an item that has not come, and has that said. What is typed behind it is for no item: the open one takes no key until the typing rests. */
+export function dropMeant(card, say) {
+  if (!meant) return;
+  say(`The next item has not come, and ${meant.toUpperCase()} did nothing.`);
+  meant = '';
+  if (!card) return;
+  card.setAttribute('data-strays', '');
+  card.focus({ preventScroll: true });
+  hold(card);
+}
 
 /** Opens the part of an item that a key is for, and reports whether there is one. It decides nothing, so it need not wait: what is typed next is for its input, and not for keys. */
 function openPart(card, key, event) {
@@ -140,6 +152,12 @@ function pressed(event, more) {
     card.querySelector('[data-asks]').click();
   }
   if (at.matches?.(ofWriting)) return;
+  const strayed = document.querySelector('#alone > [data-strays]');
+  if (strayed && (key.length === 1 || key === 'enter')) {
+    event.preventDefault();
+    hold(strayed);
+    return;
+  }
   if (!event.repeat && goTo(key, event)) return;
   const row = !more.isPicking() && at.closest?.('.entry:not([data-ruled]) a:not([aria-current])');
   const comes = more.isOpening() || open?.querySelector('parley-ask')?.busy; // the next item, after a decision that is sent

@@ -38,14 +38,14 @@ async function chunkAt(address) {
   const at = new URL(address, location.href);
   at.searchParams.set('pane', 'list');
   const doc = await page(at.pathname + at.search, { base: '' });
-  return { chunk: document.adoptNode(doc.querySelector('#stream > .chunk')), older: doc.getElementById('older')?.href, total: doc.getElementById('list').dataset.total ?? '', filters: doc.querySelector('#list nav.filters') };
+  return { chunk: document.adoptNode(doc.querySelector('#stream > .chunk')), older: doc.getElementById('older')?.href, total: doc.getElementById('list').dataset.total ?? '', filters: doc.querySelector('#list nav.filters'), tally: doc.getElementById('tally') };
 }
 
 const days = new Intl.DateTimeFormat([], { weekday: 'long', day: 'numeric', month: 'long' });
 
 /** Returns the local day of a row in words. */
 function dayOf(row) {
-  const at = new Date(row.querySelector('time').dateTime);
+  const at = new Date(row.querySelector('time:is(.age, .moment)').dateTime); // and not the deadline
   const ago = Math.round((new Date().setHours(0, 0, 0, 0) - new Date(at).setHours(0, 0, 0, 0)) / 86_400_000);
   return ago === 0 ? 'Today' : ago === 1 ? 'Yesterday' : days.format(at);
 }
@@ -153,6 +153,7 @@ async function loadOlder(older) {
 export function startList() {
   if (!list) return;
   finish(stream.querySelector('.chunk'));
+  lookBehind();
   list.querySelector('.filter form')?.addEventListener('change', (e) => e.currentTarget.requestSubmit());
   const older = document.getElementById('older');
   if (!older) return;
@@ -274,8 +275,9 @@ let looks = Promise.resolve();
  */
 export function look(gone = () => false, changed = new Set()) {
   looks = looks.then(async () => {
-    const { chunk, older, total, filters } = await chunkAt(list.dataset.home);
+    const { chunk, older, total, filters, tally } = await chunkAt(list.dataset.home);
     list.dataset.total = total;
+    if (tally) document.getElementById('tally').replaceWith(document.adoptNode(tally));
     const counts = list.querySelector('nav.filters');
     if (counts && !counts.contains(document.activeElement)) counts.replaceWith(document.adoptNode(filters));
     const least = Math.min(...[...chunk.querySelectorAll('.entry')].map((r) => Number(r.dataset.number)));
@@ -296,8 +298,16 @@ export function look(gone = () => false, changed = new Set()) {
         gather(later);
       } else if (rest.length > 0) below(chunk, rest, older);
     });
-  }).catch(() => { /* the stream of events updates it once the node is back */ });
+  }).catch(() => { /* the stream of events updates it once the node is back */ }).then(lookBehind);
   return looks;
+}
+
+let rests = 1000; // milliseconds until a list that lacks something is looked at again: longer each time
+
+/** Looks again at a list that lacks what the node has not read yet. */
+function lookBehind() {
+  if (!document.querySelector('#tally[data-behind]')) rests = 1000;
+  else if (!lookBehind.waits) lookBehind.waits = setTimeout(() => { lookBehind.waits = 0; look(); }, rests = Math.min(rests * 1.5, 20_000));
 }
 
 const lasts = 2000; // milliseconds for which a decided row stays

@@ -5,7 +5,7 @@ import { startArrivals } from './arrivals.js';
 import { startAttaching } from './attach.js';
 import { isPicking, pick, pickGroup, pickNone, pickRow, pressBulk, startBulk } from './bulk.js';
 import { commentHere, startChanges, stepChange, stepLine } from './changes.js';
-import { refresh, tellSpans, tellTimes } from './cards.js';
+import { announce, refresh, tellSpans, tellTimes } from './cards.js';
 import { ParleyCommand } from './command.js';
 import { forgetOldDrafts } from './draft.js';
 import { ParleyAct, ParleyForm } from './form.js';
@@ -19,7 +19,7 @@ import { renewPush } from './push.js';
 import { home } from './rpc.js';
 import './signs.js';
 import { follow } from './stream.js';
-import { startDisk } from './toast.js';
+import { startDisk, toast } from './toast.js';
 import { startWriters } from './writer.js';
 
 const { reader, as, cursor } = document.body.dataset;
@@ -58,6 +58,23 @@ function readThread(card) {
   if (card?.querySelector('.posts')?.dataset.unread && location.pathname.includes('/forms/') && !document.hidden && canShow()) read(card);
 }
 
+const postsOf = (card) => card?.querySelectorAll('.discussion .post').length ?? 0;
+let looks = Promise.resolve();
+
+/** Shows what was replied to a question about the open item. Its row stays as it is. */
+function replied(what) {
+  looks = looks.then(async () => {
+    const card = openCard();
+    const many = postsOf(card);
+    if (!many || !(what.many || card.dataset.as || what.agents.includes(reader))) return;
+    await refresh(card);
+    if (openCard()?.id !== card.id || postsOf(openCard()) <= many) return;
+    const words = Object.assign(document.createElement('p'), { textContent: 'A reply has come' });
+    announce(words.textContent);
+    toast(words);
+  });
+}
+
 const agents = document.getElementById('agents') ?? document.getElementById('agent');
 if (agents) startAgents();
 follow({ reader, as, cursor, output: outputOf() }, {
@@ -76,6 +93,7 @@ follow({ reader, as, cursor, output: outputOf() }, {
   }),
   agents(what) {
     leftChanged();
+    replied(what);
     if (agents) agentsChanged(what);
   },
   output: outputChanged,

@@ -26,6 +26,7 @@ export function showKeys() {
     d.querySelector('dl').append(line);
   }
   d.showModal();
+  d.scrollTop = 0; // the button that closes it has the focus, at its end
 }
 
 const themes = { '': 'as the system', light: 'light', dark: 'dark' };

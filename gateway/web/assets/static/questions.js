@@ -41,7 +41,7 @@ export function questionsChanged({ count, keys, part: isPart = false, amended = 
 }
 
 /** Says at the open group how many similar calls its row in the list has besides. */
-export function countCome() {
+function countCome() {
   const card = openCard();
   if (!card?.matches('[data-group][data-waits]')) return;
   const row = rowOf(membersOf(card)[0]);
@@ -56,10 +56,10 @@ async function tell(keys) {
   const opened = isFree && openNext();
   if (keys.length === 0) return;
   announce(keys.length > 1 ? `${keys.length} new questions` : 'A new question');
-  for (const row of await questionRows(keys.filter((k) => k !== opened).slice(-3))) {
+  for (const row of await questionRows(keys.filter((k) => k !== opened && k !== openCard()?.id).slice(-3))) {
     const a = row.querySelector('a');
     a.removeAttribute('aria-current');
-    toast(a, row.dataset.key);
+    if (row.dataset.key !== openCard()?.id) toast(a, row.dataset.key); // it may have been opened meanwhile
   }
 }
 

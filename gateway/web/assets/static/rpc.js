@@ -9,7 +9,9 @@ export class Refused extends Error {
   }
 }
 
-const unreachable = { code: 'NOT_RUNNING', message: 'The node cannot be reached. What you typed is kept: try again in a moment.' };
+/** What is said without a connection: of what was sent, and of what was not. It is taken back once the connection is there again. */
+export const away = ['The node cannot be reached. What you typed is kept: try again in a moment.', 'There is no connection now, and nothing was sent.'];
+const unreachable = { code: 'NOT_RUNNING', message: away[0] };
 
 /** The prefix of the node's addresses. It has the key of the session under which this module was fetched. */
 export const home = new URL('../..', import.meta.url).pathname.replace(/\/$/, '');

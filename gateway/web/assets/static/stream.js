@@ -2,6 +2,7 @@
 
 import { Hub, lost } from './hub.js';
 import { hold } from './lock.js';
+import { away } from './rpc.js';
 
 /**
  * Follows the node's events.
@@ -28,6 +29,12 @@ function showState(state) {
   const strip = document.getElementById('offline');
   if (strip) strip.hidden = state !== lost;
   document.documentElement.toggleAttribute('data-offline', state === lost);
+  if (state !== '') return;
+  for (const p of document.querySelectorAll('.failure')) {
+    if (!away.includes(p.textContent)) continue;
+    p.textContent = '';
+    p.closest('.toast')?.remove();
+  }
 }
 
 const pause = 1000; // milliseconds until the node is tried again

@@ -13,7 +13,7 @@ export function placeToasts() {
   const bar = document.querySelector('#alone form.ask > .bar')?.getBoundingClientRect();
   box.style.bottom = ''; // measured where it is by itself: a narrow window keeps it clear of its tabs
   const at = box.getBoundingClientRect();
-  if (bar && bar.height > 0 && bar.top < at.bottom && bar.bottom > at.top - 8) box.style.bottom = `${Math.max(innerHeight - bar.top + 8, 16)}px`;
+  if (bar && bar.height > 0 && bar.right > at.left && bar.top < at.bottom && bar.bottom > at.top - 8) box.style.bottom = `${Math.max(innerHeight - bar.top + 8, 16)}px`;
 }
 
 new ResizeObserver(placeToasts).observe(box);
