@@ -28,7 +28,7 @@ func (a *Agent) Answer(ctx context.Context, ref capabilities.FormRef, ans parley
 
 // BeginAnswer is Answer for a caller without a goroutine. One waits where a form is homed on another node, and for names of agents. It
 // calls done once. Done must not block.
-func (a *Agent) BeginAnswer(ctx context.Context, ref capabilities.FormRef, ans parley.Answer, done func(view.Outcome, error)) {
+func BeginAnswer(ctx context.Context, a *Agent, ref capabilities.FormRef, ans parley.Answer, done func(view.Outcome, error)) {
 	r := answerForm{replyOf(a, ref, ans)}
 	beginRelay(a, r, func(s settlement, err error) {
 		wait := func() (view.Outcome, error) { return s.finish(ctx, a, err) }

@@ -20,7 +20,7 @@ type asyncResult struct {
 // startAsk starts an ask whose results are sent to a channel.
 func startAsk(a *Agent, ask parley.Form) (results <-chan asyncResult, forget func()) {
 	ch := make(chan asyncResult, 4)
-	forget = a.BeginAsk(ask,
+	forget = BeginAsk(a, ask,
 		func(asked view.Asked, err error) { ch <- asyncResult{asked: &asked, err: err} },
 		func(o view.Outcome, err error) { ch <- asyncResult{outcome: o, err: err} })
 	return ch, forget
@@ -46,10 +46,10 @@ func TestAsyncAskDeliversOutcomeOnce(t *testing.T) {
 	forget()
 	ref := capabilities.FormID(asked.asked.Form)
 	waited := make(chan asyncResult, 2)
-	fae.BeginAwait(ref, nil, func(o view.Outcome, err error) { waited <- asyncResult{outcome: o, err: err} })
+	BeginAwait(fae, ref, nil, func(o view.Outcome, err error) { waited <- asyncResult{outcome: o, err: err} })
 	answered := make(chan asyncResult, 2)
 	answer := parley.Answer{Values: map[string]capabilities.Value{"a": capabilities.String("yes")}}
-	n.Host().BeginAnswer(t.Context(), ref, answer, func(o view.Outcome, err error) { answered <- asyncResult{outcome: o, err: err} })
+	BeginAnswer(t.Context(), n.Host(), ref, answer, func(o view.Outcome, err error) { answered <- asyncResult{outcome: o, err: err} })
 	for name, ch := range map[string]<-chan asyncResult{"the ask": results, "the second": again, "an await": waited, "the answer": answered} {
 		got := <-ch
 		if v := fmt.Sprint(got.outcome.Values); got.err != nil || got.asked != nil || got.outcome.Status != view.StatusAnswered || v == "" {
@@ -66,7 +66,7 @@ func TestAsyncAskDeliversOutcomeOnce(t *testing.T) {
 	if got := <-late; got.err != nil || got.asked.Outcome == nil || got.asked.Outcome.Status != view.StatusAnswered {
 		t.Errorf("after its end: %+v", got)
 	}
-	n.Host().BeginAnswer(t.Context(), ref, answer, func(o view.Outcome, err error) { answered <- asyncResult{outcome: o, err: err} })
+	BeginAnswer(t.Context(), n.Host(), ref, answer, func(o view.Outcome, err error) { answered <- asyncResult{outcome: o, err: err} })
 	if got := <-answered; parley.CodeOf(got.err) != parley.AlreadyAnswered {
 		t.Errorf("a second answer: %+v", got)
 	}
@@ -88,13 +88,13 @@ func BenchmarkAsyncAsks(b *testing.B) {
 				agents[i] = guest(b, n, fmt.Sprintf("g%d", i))
 			}
 			begin := func(i, k int) {
-				agents[i].BeginAsk(parley.Form{To: "HOST", Description: "x", Key: fmt.Sprint(k), Fields: textField("a")},
+				BeginAsk(agents[i], parley.Form{To: "HOST", Description: "x", Key: fmt.Sprint(k), Fields: textField("a")},
 					func(asked view.Asked, err error) {
 						if err != nil {
 							ended <- err
 							return
 						}
-						n.Host().BeginAnswer(b.Context(), capabilities.FormID(asked.Form), parley.Answer{Values: map[string]capabilities.Value{"a": capabilities.String("y")}},
+						BeginAnswer(b.Context(), n.Host(), capabilities.FormID(asked.Form), parley.Answer{Values: map[string]capabilities.Value{"a": capabilities.String("y")}},
 							func(_ view.Outcome, err error) {
 								if err != nil {
 									ended <- err

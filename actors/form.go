@@ -19,14 +19,14 @@ import (
 // Key or Name, is not sent again: Ask returns its present state.
 func (a *Agent) Ask(ctx context.Context, ask parley.Form) (view.Asked, error) {
 	reply := newReply[view.Asked]()
-	a.BeginAsk(ask, reply.put, nil)
+	BeginAsk(a, ask, reply.put, nil)
 	return reply.wait(ctx, a.node)
 }
 
 // BeginAsk is Ask, and Await for what it asks unless ended is nil. It calls asked once, with the result of Ask. If that is neither an
 // outcome nor an error, it calls ended once later, with the result of Await. It doesn't call ended after forget. A node that
 // closes calls ended for no form that is open.
-func (a *Agent) BeginAsk(ask parley.Form, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
+func BeginAsk(a *Agent, ask parley.Form, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
 	return beginRequest(a, mailbox.RequestForm{Form: ask}, asked, ended)
 }
 
@@ -37,7 +37,7 @@ func (rs Requests) Send(ctx context.Context, r parley.Request) (view.Asked, erro
 	return reply.wait(ctx, rs.agent.node)
 }
 
-// Begin is Send, and Agent.Await for what it asks, as Agent.BeginAsk is.
+// Begin is Send, and Agent.Await for what it asks, as BeginAsk is.
 func (rs Requests) Begin(r parley.Request, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
 	return beginRequest(rs.agent, requestFor(r), asked, ended)
 }
@@ -167,7 +167,7 @@ func (m Mail) AwaitQuestion(ctx context.Context, ref capabilities.FormRef, after
 // awaitEnd waits for a form's outcome and, unless asked is nil, for a question after the one with that number.
 func awaitEnd(ctx context.Context, a *Agent, ref capabilities.FormRef, asked *uint64) (o view.Outcome, err error) {
 	reply := newReply[view.Outcome]()
-	defer a.BeginAwait(ref, asked, reply.put)()
+	defer BeginAwait(a, ref, asked, reply.put)()
 	select {
 	case got := <-reply.ch:
 		return got.value, got.err
@@ -186,7 +186,7 @@ func awaitEnd(ctx context.Context, a *Agent, ref capabilities.FormRef, asked *ui
 
 // BeginAwait is Await or, unless asked is nil, AwaitQuestion after the question with that number. It calls ended once, unless
 // forget is called first.
-func (a *Agent) BeginAwait(ref capabilities.FormRef, asked *uint64, ended func(view.Outcome, error)) (forget func()) {
+func BeginAwait(a *Agent, ref capabilities.FormRef, asked *uint64, ended func(view.Outcome, error)) (forget func()) {
 	waiting := outcomeWaiter(a, ended)
 	waiting.asked = asked
 	wait := func() {

@@ -78,7 +78,7 @@ func askPending(b *testing.B, guests []*Agent, from, to int, waiting bool) {
 					return
 				}
 				ask := parley.Form{To: "HOST", Title: fmt.Sprint("Question ", f), Description: fmt.Sprint("Configure the settings of project ", f), Fields: fields}
-				g.BeginAsk(ask, func(_ view.Asked, err error) { done <- err }, ended)
+				BeginAsk(g, ask, func(_ view.Asked, err error) { done <- err }, ended)
 				if err := <-done; err != nil {
 					b.Error(err)
 					return

@@ -20,7 +20,7 @@ func TestQuestionEndsItsWaitsAlone(t *testing.T) {
 	wait := func(name string, ref capabilities.FormRef, asked *uint64) {
 		ended := make(chan asyncResult, 1)
 		waits[name] = ended
-		fae.BeginAwait(ref, asked, func(o view.Outcome, err error) { ended <- asyncResult{outcome: o, err: err} })
+		BeginAwait(fae, ref, asked, func(o view.Outcome, err error) { ended <- asyncResult{outcome: o, err: err} })
 	}
 	wait("asked", one, new(uint64))
 	wait("knows", one, new(uint64(100)))

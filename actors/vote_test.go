@@ -72,7 +72,7 @@ func TestVotesAcrossNodes(t *testing.T) {
 		t.Fatalf("while the home does not respond: %+v", o)
 	}
 	behind := make(chan error, 1)
-	b.Host().BeginAnswer(t.Context(), ref, parley.Answer{Texts: []events.FieldText{{Name: "a", Text: "y"}}}, func(_ view.Outcome, err error) { behind <- err })
+	BeginAnswer(t.Context(), b.Host(), ref, parley.Answer{Texts: []events.FieldText{{Name: "a", Text: "y"}}}, func(_ view.Outcome, err error) { behind <- err })
 	b.proxy.setMode(forwarding)
 	if err := <-behind; err != nil {
 		t.Fatalf("an answer behind one that is on its way: %v", err)
@@ -224,7 +224,7 @@ func TestOnePersonVotesOnce(t *testing.T) {
 		_, err = ActingFor(person, second).Decline(t.Context(), ref, 0, "")
 		checkSecondVote(t, err, named[first])
 		later := make(chan error, 1)
-		ActingFor(person, second).BeginAnswer(t.Context(), ref, parley.Answer{Texts: []events.FieldText{{Name: "a", Text: "x"}}}, func(_ view.Outcome, err error) { later <- err })
+		BeginAnswer(t.Context(), ActingFor(person, second), ref, parley.Answer{Texts: []events.FieldText{{Name: "a", Text: "x"}}}, func(_ view.Outcome, err error) { later <- err })
 		checkSecondVote(t, <-later, named[first])
 		if o, err := answer(ActingFor(person, first), ref); err != nil || o.Status != view.StatusVoted {
 			t.Errorf("the same vote again: %v, %v", o, err)

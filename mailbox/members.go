@@ -158,7 +158,7 @@ type RecordMembers struct {
 type RemoteMembers struct{ RecordMembers }
 
 func (c RecordMembers) decide(s *State, _ capabilities.Time, _ IDs) (evs []events.Event, err error) {
-	m, err := s.reportedOn(c.Message, c.By)
+	m, err := reportedOn(s, c.Message, c.By)
 	if err != nil {
 		return nil, err
 	}

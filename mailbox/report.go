@@ -297,7 +297,7 @@ func (f *Form) voteOf(reason events.Reason, note string, values capabilities.Val
 }
 
 // reportedOn returns the message of the agent's that a recipient of it reports on. It refuses a report of any other with NOT_PERMITTED.
-func (s *State) reportedOn(message, by capabilities.ID) (*Message, error) {
+func reportedOn(s *State, message, by capabilities.ID) (*Message, error) {
 	m, err := s.Mail.byOwnID(message)
 	if err != nil {
 		return nil, err

@@ -111,7 +111,7 @@ type RecordUnreached struct {
 type RemoteUnreached struct{ RecordUnreached }
 
 func (c RecordUnreached) decide(s *State, _ capabilities.Time, _ IDs) (evs []events.Event, err error) {
-	m, err := s.reportedOn(c.Message, c.By)
+	m, err := reportedOn(s, c.Message, c.By)
 	if err != nil {
 		return nil, err
 	}

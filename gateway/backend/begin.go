@@ -41,7 +41,7 @@ func (b *Backend) Begin(ctx context.Context, p api.Principal, operation string, 
 	case operation == string(api.Form):
 		var req api.FormRequest
 		if a, err = b.readFor(ctx, p, r, &req); err == nil {
-			cancel = a.BeginAsk(req.Form, toldOf, ended)
+			cancel = actors.BeginAsk(a, req.Form, toldOf, ended)
 		}
 	case operation == string(api.RequestCapability) && asked != nil:
 		var req api.CapabilityRequest
@@ -54,7 +54,7 @@ func (b *Backend) Begin(ctx context.Context, p api.Principal, operation string, 
 		var ref capabilities.FormRef
 		var answer parley.Answer
 		if a, ref, answer, err = b.readAnswer(ctx, p, r); err == nil {
-			a.BeginAnswer(ctx, ref, answer, func(o view.Outcome, err error) { done(o, err) })
+			actors.BeginAnswer(ctx, a, ref, answer, func(o view.Outcome, err error) { done(o, err) })
 		}
 	case operation == string(api.Await):
 		return b.beginAwait(ctx, p, r, done)
@@ -116,7 +116,7 @@ func (b *Backend) beginAwait(ctx context.Context, p api.Principal, r api.Request
 			done(view.Outcome{Status: view.StatusOpen}, nil)
 		})
 	})
-	drop := a.BeginAwait(ref, asked, func(o view.Outcome, err error) {
+	drop := actors.BeginAwait(a, ref, asked, func(o view.Outcome, err error) {
 		ended.Do(func() {
 			passed.Stop()
 			done(o, err)
