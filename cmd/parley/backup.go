@@ -151,6 +151,8 @@ func backUpTo(ctx context.Context, env *environment, folder string) error {
 	if err != nil {
 		return err
 	}
+	shown := env.progress("backed up", folder)
+	defer shown.end()
 	if err := persistence.MakeFolder(folder); err != nil {
 		return unwritten(folder, err)
 	}
@@ -162,7 +164,6 @@ func backUpTo(ctx context.Context, env *environment, folder string) error {
 	case !bytes.Equal(there, seed):
 		return parley.Refuse(parley.InvalidArgument, "%s has the backup of another node", folder)
 	}
-	shown := env.progress("backed up")
 	p, err := persistence.AddPart(folder, node, func(after persistence.Mark, to io.Writer) error {
 		w := progressWriter{shown, to}
 		client := env.client()
@@ -271,14 +272,14 @@ func makeBackup(ctx context.Context, env *environment, path string) (size int64,
 	if err != nil {
 		return 0, err
 	}
+	shown := env.progress("backed up", filepath.Dir(path))
+	defer shown.end()
 	f, err := os.CreateTemp(filepath.Dir(path), ".parley-backup-") // of mode 0600
 	if err != nil {
 		return 0, parley.Refuse(parley.InvalidArgument, "cannot write %s: %v", path, terminal.Reason(err))
 	}
 	defer os.Remove(f.Name()) //nolint:errcheck // it is gone if all went well
-	shown := env.progress("backed up")
 	size, err = writeBackup(f, seed, func(w io.Writer) error { return writeJournal(ctx, env, progressWriter{shown, w}) })
-	shown.end()
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return 0, fmt.Errorf("backup: %w", unwritten(path, err))
 	}
@@ -492,7 +493,11 @@ func withJournal(ctx context.Context, env *environment, use func(*persistence.Jo
 	if err != nil {
 		return err
 	}
-	l, err := env.options.state.lock()
+	_, locked := env.sayWaiting(func() string {
+		return fmt.Sprintf("the lock of the state folder was not taken within %s: the disk of %s hangs", sayAfter, env.options.state)
+	})
+	l, err := env.options.state.lock() // writes to it
+	locked()
 	if err != nil {
 		return err
 	}
@@ -547,7 +552,7 @@ func restoreOffline(ctx context.Context, env *environment, seed []byte, journal 
 		return err
 	}
 	o := persistence.Options{Folder: string(env.options.state), Node: id, Log: slog.New(slog.DiscardHandler)}
-	shown := env.progress("restored")
+	shown := env.progress("restored", string(env.options.state))
 	err = persistence.Restore(ctx, o, progressReader{shown, journal})
 	shown.end()
 	if err != nil {

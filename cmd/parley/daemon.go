@@ -96,7 +96,10 @@ are given. Waiting clients go on waiting.`,
 
 // startNode runs a node in another process and blocks until it answers.
 func startNode(ctx context.Context, env *environment, s serveOptions) error {
-	defer sayWaiting(env)()
+	_, end := env.sayWaiting(func() string {
+		return fmt.Sprintf("the node has not answered for %s: it reads a long log, or the disk of %s hangs", sayAfter, env.options.state)
+	})
+	defer end()
 	if err := env.options.state.secure(); err != nil {
 		return err
 	}
@@ -140,24 +143,6 @@ func startNode(ctx context.Context, env *environment, s serveOptions) error {
 			return parley.Refuse(parley.NotRunning, "process %d does not answer yet", node.Process.Pid).
 				WithHint("look into %s", env.options.state.log())
 		case <-time.After(pollEvery):
-		}
-	}
-}
-
-// sayAfter is how long a start waits without a word.
-const sayAfter = 5 * time.Second
-
-// sayWaiting has a start that takes long say so. A disk that hangs can keep this process too from going on, so it is said beside it. The
-// caller calls the function that is returned at the end.
-func sayWaiting(env *environment) (end func()) {
-	said := make(chan struct{})
-	timer := time.AfterFunc(sayAfter, func() {
-		defer close(said)
-		fmt.Fprintf(env.stderr, "parley: note: the node has not answered for %s: it reads a long log, or the disk of %s hangs\n", sayAfter, env.options.state)
-	})
-	return func() {
-		if !timer.Stop() {
-			<-said
 		}
 	}
 }
