@@ -86,6 +86,9 @@ are given. Waiting clients go on waiting.`,
 		case err == nil:
 			s.keep(c.Flags(), was)
 		}
+		if err := checkFiles(); err != nil { // rather than stop what could not start again
+			return err
+		}
 		if _, err := stopNode(c.Context(), env); err != nil && parley.CodeOf(err) != parley.NotRunning {
 			return err
 		}
@@ -107,7 +110,10 @@ func startNode(ctx context.Context, env *environment, s serveOptions) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close() //nolint:errcheck // the node has opened it too
+	defer log.Close()                    //nolint:errcheck // the node has opened it too
+	if err := checkFiles(); err != nil { // which can keep this process too from starting another
+		return err
+	}
 	node, err := spawnNode(env, log, s)
 	if err != nil {
 		return err
