@@ -467,8 +467,7 @@ func notABackup(err error) error {
 func offlineOptions(env *environment) (persistence.Options, error) {
 	key, err := keys.Load(string(env.options.state))
 	if errors.Is(err, fs.ErrNotExist) {
-		return persistence.Options{}, parley.Refuse(parley.NotRunning, "there is no node in %s", env.options.state).
-			WithHint("parley start makes one")
+		return persistence.Options{}, env.noKey()
 	}
 	if err != nil {
 		return persistence.Options{}, err
@@ -527,9 +526,17 @@ func backupOffline(ctx context.Context, env *environment, w io.Writer) error {
 func keySeed(env *environment) ([]byte, error) {
 	seed, err := keys.ReadSeed(string(env.options.state))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, parley.Refuse(parley.NotRunning, "there is no node in %s", env.options.state).WithHint("parley start makes one")
+		return nil, env.noKey()
 	}
 	return seed, err
+}
+
+// noKey returns the error of a state folder without a key: of a node that has lost it, or of none.
+func (env *environment) noKey() error {
+	if err := keys.Lost(string(env.options.state)); err != nil {
+		return err
+	}
+	return parley.Refuse(parley.NotRunning, "there is no node in %s", env.options.state).WithHint("parley start makes one")
 }
 
 // restoreOffline puts a key and a journal into an empty state folder. It writes the key last: a folder with part of a
