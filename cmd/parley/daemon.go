@@ -18,6 +18,8 @@ import (
 	"parley/cmd/parley/proc"
 	"parley/gateway"
 	"parley/gateway/api"
+	"parley/internal/regular"
+	"parley/persistence"
 )
 
 func startCommand(env *environment) *cobra.Command {
@@ -245,6 +247,17 @@ func stopNode(ctx context.Context, env *environment) (api.StopResponse, error) {
 	return stopped, nil
 }
 
+// journalHeld reports whether a process has the journal open. It is asked where the lock of the state folder is not held: that file may have
+// been removed while the node ran.
+func (s stateFolder) journalHeld() bool {
+	file, err := regular.Open(s.in(persistence.HighWaterFile), os.O_RDONLY)
+	if err != nil {
+		return false
+	}
+	defer file.Close() //nolint:errcheck // only looked at
+	return errors.Is(proc.LockShared(file), proc.ErrLocked)
+}
+
 // untilFree blocks until no process has the lock of the state folder, or fails with TIMEOUT. Why, if not empty, says what
 // the process waits for.
 func untilFree(ctx context.Context, env *environment, atMost time.Duration, why string) error {
@@ -255,7 +268,7 @@ func untilFree(ctx context.Context, env *environment, atMost time.Duration, why 
 		if err != nil {
 			return fmt.Errorf("look at the lock: %w", err)
 		}
-		if !locked {
+		if !locked && !env.options.state.journalHeld() {
 			return nil
 		}
 		select {

@@ -28,7 +28,6 @@ import (
 	"parley/gateway"
 	"parley/gateway/api"
 	"parley/gateway/bridge"
-	"parley/gateway/httpd"
 	"parley/internal/natsauth"
 	"parley/mailbox/quota"
 )
@@ -303,7 +302,7 @@ const filesLeast = 64
 
 // checkFiles refuses to run a node that could open too few files to answer anybody.
 func checkFiles() error {
-	if files, limited := httpd.FileLimit(); limited && files < filesLeast {
+	if files, limited := gateway.FileLimit(); limited && files < filesLeast {
 		return parley.Refuse(parley.QuotaExceeded, "a node needs %d open files, and this process may have %d", filesLeast, files).
 			WithHint("raise the limit: ulimit -n 4096 in a shell, LimitNOFILE=65536 in a systemd unit")
 	}
