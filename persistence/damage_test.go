@@ -3,11 +3,13 @@ package persistence
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -384,4 +386,58 @@ func TestKilledJournalIsReadOnce(t *testing.T) {
 		}
 		closeJournal(t, j)
 	}
+}
+
+// TestDamageInTheMiddleSaysWhatIsWhole flips one byte in the middle of the log's newest file. Whoever opens the log, and whoever looks at a
+// copy, is told which commits are whole, that those behind the damage may be, and how all of them come back. They do with the byte.
+func TestDamageInTheMiddleSaysWhatIsWhole(t *testing.T) {
+	o := testOptions(t)
+	j, w := open(t, o), make(writer)
+	w.write(t, j, 1, 40)
+	last := j.lastCommit().Number
+	closeJournal(t, j)
+	blocks, err := filepath.Glob(filepath.Join(journalFolder(o.Folder), "jetstream", "*", "streams", o.streamName(), "msgs", "*"+blockSuffix))
+	if err != nil || len(blocks) != 1 {
+		t.Fatalf("the log's files are %v, %v", blocks, err)
+	}
+	was, err := os.ReadFile(blocks[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := slices.Clone(was)
+	flipped[len(was)/2] ^= 4
+	if err := os.WriteFile(blocks[0], flipped, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opening := func(open func() (*Journal, error)) error {
+		j, err := open()
+		if err == nil {
+			closeJournal(t, j)
+		}
+		return err
+	}
+	for name, open := range map[string]func() (*Journal, error){
+		"a start": func() (*Journal, error) { return Open(t.Context(), o) },
+		"a look": func() (*Journal, error) {
+			j, remove, err := OpenCopy(t.Context(), o)
+			if err == nil {
+				t.Cleanup(func() { _ = remove() })
+			}
+			return j, err
+		},
+	} {
+		err := opening(open)
+		wantCode(t, err, parley.CorruptLog)
+		var bad, to, whole uint64
+		if _, failed := fmt.Sscanf(parley.AsError(err).Message[strings.Index(parley.AsError(err).Message, "commit "):], "commit %d: it is missing or damaged, and those behind it, to %d, cannot be read", &bad, &to); failed != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if _, failed := fmt.Sscanf(parley.AsError(err).Hint, "commits up to %d are whole, and those behind it may be:", &whole); failed != nil || whole != bad-1 || to != last || bad < 2 || bad >= last {
+			t.Errorf("%s: %v, %s", name, err, parley.AsError(err).Hint)
+		}
+	}
+	if err := os.WriteFile(blocks[0], was, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.check(t, openEventually(t, o))
 }
