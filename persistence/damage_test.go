@@ -441,3 +441,57 @@ func TestDamageInTheMiddleSaysWhatIsWhole(t *testing.T) {
 	}
 	w.check(t, openEventually(t, o))
 }
+
+// TestLogFileThatIsTakenFromARunningNodeIsNoticed removes the log's newest file while the journal is open, or puts a copy in its place. The
+// server goes on to write to the file that has no name, and acknowledges: the journal acknowledges nothing of that, and writes nothing in
+// its place. With the file all is there again. It goes on through a file that the server itself has put there, and through a new one.
+func TestLogFileThatIsTakenFromARunningNodeIsNoticed(t *testing.T) {
+	for name, take := range map[string]func(path string) error{
+		"removed": os.Remove,
+		"moved":   func(path string) error { return os.Rename(path, path+".aside") },
+		"replaced by a copy": func(path string) error {
+			text, err := os.ReadFile(path)
+			return errors.Join(err, os.Remove(path), os.WriteFile(path, text, 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := smallFiles(t)
+			j, w := open(t, o), make(writer)
+			for range 3 {
+				w.fillBlock(t, j)
+			}
+			w.archive(t, j)
+			w.write(t, j, 1, 3)
+			blocks, err := filepath.Glob(filepath.Join(blockFolder(&j.o), "*"+blockSuffix))
+			if err != nil || len(blocks) == 0 {
+				t.Fatalf("the log's files are %v, %v", blocks, err)
+			}
+			slices.SortFunc(blocks, func(a, b string) int {
+				if isBehind(filepath.Base(a), filepath.Base(b)) {
+					return -1
+				}
+				return 1
+			})
+			newest, acknowledged := blocks[len(blocks)-1], w[1]
+			if err := take(newest); err != nil {
+				t.Fatal(err)
+			}
+			wantCode(t, await(t, j, j.Append(w.section(t, 1, 1))), parley.ReadOnly) // it is not known: the file may come back
+			eventually.Holds(t, "the journal stops for good", func() bool { return parley.CodeOf(j.Reopen(t.Context())) == parley.CorruptLog })
+			if err := j.Err(); !strings.Contains(err.Error(), "the file "+filepath.Base(newest)+" of the log was removed or replaced while the node runs") {
+				t.Errorf("the error is %v", err)
+			}
+			if name != "moved" {
+				return
+			}
+			closeJournal(t, j)
+			if err := os.Rename(newest+".aside", newest); err != nil {
+				t.Fatal(err)
+			}
+			if m, _ := openEventually(t, o).Mailbox(mailboxID(1)); m.Version < acknowledged {
+				t.Errorf("once the file is back the log has %d events, and %d were acknowledged", m.Version, acknowledged)
+			}
+		})
+	}
+}

@@ -368,6 +368,7 @@ func (j *Journal) cut(ctx context.Context, end uint64) error {
 			return err
 		}
 		l.first.Store(max(l.first.Load(), end+1))
+		defer l.blocks.cutting()()
 		s, err := l.js.Stream(ctx, j.o.streamName())
 		if err == nil {
 			err = s.Purge(ctx, jetstream.WithPurgeSequence(end+1))
