@@ -185,6 +185,9 @@ func (j *Journal) Reopen(ctx context.Context) error {
 		return j.stillFailed(err)
 	}
 	j.snapshots.silence.doubt()
+	if l := j.connection(); l.blocks != nil {
+		l.blocks.look()
+	}
 	if err := j.order.recovered(); err != nil {
 		return err
 	}

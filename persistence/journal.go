@@ -167,6 +167,9 @@ func prepareToWrite(ctx context.Context, j *Journal) error {
 	if err := j.archived.keepManifest(); err != nil {
 		return err
 	}
+	if l := j.connection(); l.blocks != nil {
+		defer l.blocks.look() // the server may have put the files in order before
+	}
 	if m := j.archived.current(); m != nil && m.Recorded && j.archived.follows {
 		return j.cut(ctx, m.End.Number)
 	}

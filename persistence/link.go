@@ -86,7 +86,6 @@ func connect(o *Options) (*link, error) {
 		}
 		l.server, l.serverLog = server, logger
 		l.blocks = &names{folder: blockFolder(o)}
-		l.blocks.look()
 		l.outputs = &names{folder: blockFolderOf(o, o.outputName())}
 		l.files = &names{folder: blockFolderOf(o, o.filesName())}
 		opts = append(opts,
