@@ -193,7 +193,11 @@ func (fs Files) Store(ctx context.Context, p FilePart) (view.StoredFile, error) 
 		return view.StoredFile{}, parley.Refuse(parley.InvalidArgument, "the upload goes on at byte %d of %d", u.got, u.size)
 	}
 	if news := p.Data[min(u.got-p.Offset, int64(len(p.Data))):]; len(news) > 0 {
-		if _, err := u.f.WriteAt(news, u.got); err != nil {
+		err := n.journal.Beside(func() error {
+			_, err := u.f.WriteAt(news, u.got)
+			return err
+		})
+		if err != nil {
 			return view.StoredFile{}, parley.Refuse(parley.ReadOnly, "the upload cannot be written: %v", errors.Unwrap(err))
 		}
 		_, _ = u.sum.Write(news) // a hash never fails
@@ -245,7 +249,7 @@ func (s *fileStore) upload(ctx context.Context, a *Agent, p FilePart) (*upload, 
 	}
 	defer u.mu.Unlock() // nobody else has its ID
 	if _, err = call(ctx, a, checkStore{begun}); err == nil {
-		err = u.create()
+		err = s.node.journal.Beside(u.create)
 	}
 	if err != nil {
 		s.mu.Lock()

@@ -106,3 +106,6 @@ func (s *Server) report(h *httpd.Server) {
 		s.broken <- fmt.Errorf("serve %s: %w", h.Addr(), err)
 	}
 }
+
+// FileLimit returns the number of files that this process may open, and whether there is a limit.
+func FileLimit() (files uint64, limited bool) { return httpd.FileLimit() }

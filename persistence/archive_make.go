@@ -38,6 +38,7 @@ type archiver struct {
 	cut     func(ctx context.Context, end uint64) error // removes the commits up to one from the stream
 
 	archiving sync.Mutex // held while an archive is made and cut
+	task      *besides   // the archive that is made, for who waits for the disk; guarded by archiving
 }
 
 // Archive returns the present archive. It may be one that PrepareArchive has written and that is not recorded yet.
@@ -50,12 +51,13 @@ const foldAtOnce = 4096
 // Nothing leaves the journal yet: the caller records the result in the journal, calls FinishArchive, and then calls
 // PrepareArchive again. It returns the zero Archive if there is nothing more to archive. After an error, or if the process
 // ends, the journal is as it was.
-func (a *archiver) PrepareArchive(ctx context.Context, before capabilities.Time, state Checkpointer) (Archive, error) {
+func (a *archiver) PrepareArchive(ctx context.Context, before capabilities.Time, state Checkpointer) (made Archive, err error) {
 	a.archiving.Lock()
 	defer a.archiving.Unlock()
+	defer a.watch(&err)()
 	m := a.archived.current()
 	if m != nil && m.Recorded {
-		if err := a.cut(ctx, m.End.Number); err != nil { // an earlier one may have failed
+		if err := a.leave(ctx, m.End.Number); err != nil { // an earlier one may have failed
 			return Archive{}, err
 		}
 	}
@@ -80,6 +82,26 @@ func (a *archiver) PrepareArchive(ctx context.Context, before capabilities.Time,
 	}
 	a.archived.use(next)
 	return archiveOf(next), nil
+}
+
+// leave cuts the journal.
+func (a *archiver) leave(ctx context.Context, end uint64) error {
+	a.task.step()
+	if a.line().server == nil { // what hangs is no disk of this node
+		a.task.rest()
+	}
+	return a.cut(ctx, end)
+}
+
+// watch has whoever waits for a task on the archive know of a disk that hangs. It returns the function that ends this, and names that disk
+// in place of what a step made of it. The caller holds archiving.
+func (a *archiver) watch(err *error) (end func()) {
+	task, ended := a.o.slow.beside()
+	a.task = task
+	return func() {
+		*err = a.o.slow.named(*err)
+		ended()
+	}
 }
 
 // Archivable returns the bytes of the journal that can be archived.
@@ -189,6 +211,7 @@ func (a *archiver) writeSegments(ctx context.Context, next *archive.Manifest, en
 		})
 	}
 	err = a.reader.each(ctx, c.last.Number+1, end, newPace(a.directory).each(ctx, func(number uint64, bytes []byte) error {
+		a.task.step()
 		commit, err := c.follow(number, bytes)
 		if err == nil {
 			err = x.add(commit)
@@ -205,11 +228,13 @@ func (a *archiver) writeSegments(ctx context.Context, next *archive.Manifest, en
 			return readOnly("the archive cannot be written", err)
 		}
 		if w.Size() >= archive.MaxBytes {
+			a.task.step()
 			return seal()
 		}
 		return nil
 	}))
 	if err == nil && w != nil {
+		a.task.step()
 		err = seal()
 	}
 	if err != nil {
@@ -252,7 +277,9 @@ func (a *archiver) writeCheckpoint(ctx context.Context, next *archive.Manifest, 
 	}
 	for _, e := range x.order {
 		m := archive.Mailbox{ID: e.id, Version: e.version, Last: e.last, Summary: e.summary, Note: e.note, Steps: e.steps}
+		a.task.rest() // it reads and folds
 		if m.State, err = a.stateAt(ctx, e, spill, state); err == nil {
+			a.task.step()
 			err = w.Add(m)
 		}
 		if err != nil {
@@ -260,6 +287,7 @@ func (a *archiver) writeCheckpoint(ctx context.Context, next *archive.Manifest, 
 			return readOnly("the archive cannot be written", err)
 		}
 	}
+	a.task.step()
 	next.Checkpoint, next.CheckpointBytes, err = w.Close(x.events, x.sections)
 	if err != nil {
 		return readOnly("the archive cannot be written", err)
@@ -389,9 +417,10 @@ func (a *archiver) sweep(isOld func(name string) bool) {
 
 // FinishArchive removes the archived commits from the journal, after the record of the archive is durable. Appends and
 // reads go on meanwhile. After an error it may be called again.
-func (a *archiver) FinishArchive(ctx context.Context, done Archive) error {
+func (a *archiver) FinishArchive(ctx context.Context, done Archive) (err error) {
 	a.archiving.Lock()
 	defer a.archiving.Unlock()
+	defer a.watch(&err)()
 	m := a.archived.current()
 	if m == nil || m.End != done.End || m.Checkpoint != done.Checkpoint {
 		return parley.Refuse(parley.InvalidArgument, "the archive up to commit %d is not the present one", done.End.Number)
@@ -405,10 +434,11 @@ func (a *archiver) FinishArchive(ctx context.Context, done Archive) error {
 		}
 		a.archived.use(&recorded)
 	}
-	if err := a.cut(ctx, m.End.Number); err != nil {
+	if err := a.leave(ctx, m.End.Number); err != nil {
 		return fmt.Errorf("cut the journal: %w", err)
 	}
 	return a.o.step(StepSweep, func() error {
+		a.task.step()
 		present := archive.CheckpointName(m.End.Number)
 		a.sweep(func(name string) bool { return archive.IsCheckpoint(name) && name != present })
 		return nil

@@ -197,7 +197,7 @@ func copyJournalFiles(from, to *Options, streams []string) error {
 		}
 	}
 	for name, copy := range map[string]func(from, to string) error{
-		highWaterFile: copyFile,
+		HighWaterFile: copyFile,
 		indexFile:     linkFile, // it is replaced, and never written to
 	} {
 		if err == nil {

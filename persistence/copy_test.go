@@ -166,7 +166,7 @@ func TestStrayFilesAreNotUsed(t *testing.T) {
 		"no mark, a copy": part(copyFolder + "1/journal/" + serverFolder),
 		"a file":          put(copyFolder+"1", "of a person"),
 		"a link": func(folder string) error {
-			return os.Symlink("../"+highWaterFile, filepath.Join(folder, copyFolder+"1"))
+			return os.Symlink("../"+HighWaterFile, filepath.Join(folder, copyFolder+"1"))
 		},
 	} {
 		for _, damaged := range []bool{false, true} {
@@ -318,7 +318,7 @@ func TestLostDescriptionIsMadeAgain(t *testing.T) {
 					}
 					return
 				}
-				if err := os.Remove(filepath.Join(o.Folder, highWaterFile)); err != nil {
+				if err := os.Remove(filepath.Join(o.Folder, HighWaterFile)); err != nil {
 					t.Fatal(err)
 				}
 				_, err := Open(t.Context(), o)

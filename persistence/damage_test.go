@@ -3,11 +3,13 @@ package persistence
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -383,5 +385,113 @@ func TestKilledJournalIsReadOnce(t *testing.T) {
 			t.Errorf("torn %v: %d commits in the end", torn, n)
 		}
 		closeJournal(t, j)
+	}
+}
+
+// TestDamageInTheMiddleSaysWhatIsWhole flips one byte in the middle of the log's newest file. Whoever opens the log, and whoever looks at a
+// copy, is told which commits are whole, that those behind the damage may be, and how all of them come back. They do with the byte.
+func TestDamageInTheMiddleSaysWhatIsWhole(t *testing.T) {
+	o := testOptions(t)
+	j, w := open(t, o), make(writer)
+	w.write(t, j, 1, 40)
+	last := j.lastCommit().Number
+	closeJournal(t, j)
+	blocks, err := filepath.Glob(filepath.Join(journalFolder(o.Folder), "jetstream", "*", "streams", o.streamName(), "msgs", "*"+blockSuffix))
+	if err != nil || len(blocks) != 1 {
+		t.Fatalf("the log's files are %v, %v", blocks, err)
+	}
+	was, err := os.ReadFile(blocks[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := slices.Clone(was)
+	flipped[len(was)/2] ^= 4
+	if err := os.WriteFile(blocks[0], flipped, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opening := func(open func() (*Journal, error)) error {
+		j, err := open()
+		if err == nil {
+			closeJournal(t, j)
+		}
+		return err
+	}
+	for name, open := range map[string]func() (*Journal, error){
+		"a start": func() (*Journal, error) { return Open(t.Context(), o) },
+		"a look": func() (*Journal, error) {
+			j, remove, err := OpenCopy(t.Context(), o)
+			if err == nil {
+				t.Cleanup(func() { _ = remove() })
+			}
+			return j, err
+		},
+	} {
+		err := opening(open)
+		wantCode(t, err, parley.CorruptLog)
+		var bad, to, whole uint64
+		if _, failed := fmt.Sscanf(parley.AsError(err).Message[strings.Index(parley.AsError(err).Message, "commit "):], "commit %d: it is missing or damaged, and those behind it, to %d, cannot be read", &bad, &to); failed != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if _, failed := fmt.Sscanf(parley.AsError(err).Hint, "commits up to %d are whole, and those behind it may be:", &whole); failed != nil || whole != bad-1 || to != last || bad < 2 || bad >= last {
+			t.Errorf("%s: %v, %s", name, err, parley.AsError(err).Hint)
+		}
+	}
+	if err := os.WriteFile(blocks[0], was, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.check(t, openEventually(t, o))
+}
+
+// TestLogFileThatIsTakenFromARunningNodeIsNoticed removes the log's newest file while the journal is open, or puts a copy in its place. The
+// server goes on to write to the file that has no name, and acknowledges: the journal acknowledges nothing of that, and writes nothing in
+// its place. With the file all is there again. It goes on through a file that the server itself has put there, and through a new one.
+func TestLogFileThatIsTakenFromARunningNodeIsNoticed(t *testing.T) {
+	for name, take := range map[string]func(path string) error{
+		"removed": os.Remove,
+		"moved":   func(path string) error { return os.Rename(path, path+".aside") },
+		"replaced by a copy": func(path string) error {
+			text, err := os.ReadFile(path)
+			return errors.Join(err, os.Remove(path), os.WriteFile(path, text, 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := smallFiles(t)
+			j, w := open(t, o), make(writer)
+			for range 3 {
+				w.fillBlock(t, j)
+			}
+			w.archive(t, j)
+			w.write(t, j, 1, 3)
+			blocks, err := filepath.Glob(filepath.Join(blockFolder(&j.o), "*"+blockSuffix))
+			if err != nil || len(blocks) == 0 {
+				t.Fatalf("the log's files are %v, %v", blocks, err)
+			}
+			slices.SortFunc(blocks, func(a, b string) int {
+				if isBehind(filepath.Base(a), filepath.Base(b)) {
+					return -1
+				}
+				return 1
+			})
+			newest, acknowledged := blocks[len(blocks)-1], w[1]
+			if err := take(newest); err != nil {
+				t.Fatal(err)
+			}
+			wantCode(t, await(t, j, j.Append(w.section(t, 1, 1))), parley.ReadOnly) // it is not known: the file may come back
+			eventually.Holds(t, "the journal stops for good", func() bool { return parley.CodeOf(j.Reopen(t.Context())) == parley.CorruptLog })
+			if err := j.Err(); !strings.Contains(err.Error(), "the file "+filepath.Base(newest)+" of the log was removed or replaced while the node runs") {
+				t.Errorf("the error is %v", err)
+			}
+			if name != "moved" {
+				return
+			}
+			closeJournal(t, j)
+			if err := os.Rename(newest+".aside", newest); err != nil {
+				t.Fatal(err)
+			}
+			if m, _ := openEventually(t, o).Mailbox(mailboxID(1)); m.Version < acknowledged {
+				t.Errorf("once the file is back the log has %d events, and %d were acknowledged", m.Version, acknowledged)
+			}
+		})
 	}
 }

@@ -185,6 +185,9 @@ func (j *Journal) Reopen(ctx context.Context) error {
 		return j.stillFailed(err)
 	}
 	j.snapshots.silence.doubt()
+	if l := j.connection(); l.blocks != nil {
+		l.blocks.look()
+	}
 	if err := j.order.recovered(); err != nil {
 		return err
 	}
@@ -368,6 +371,7 @@ func (j *Journal) cut(ctx context.Context, end uint64) error {
 			return err
 		}
 		l.first.Store(max(l.first.Load(), end+1))
+		defer l.blocks.cutting()()
 		s, err := l.js.Stream(ctx, j.o.streamName())
 		if err == nil {
 			err = s.Purge(ctx, jetstream.WithPurgeSequence(end+1))

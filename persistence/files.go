@@ -131,15 +131,21 @@ func (f *files) StoreFile(ctx context.Context, digest FileDigest, size int64, r 
 	}
 	f.storing.RLock()
 	defer f.storing.RUnlock()
-	err := f.o.step(StepFile, func() error { return storeFile(ctx, f.line(), digest, size, r) })
+	var task *besides
+	if f.o.URL == "" { // else what hangs is no disk of this node
+		watched, end := f.o.slow.beside()
+		defer end()
+		task = watched
+	}
+	err := f.o.step(StepFile, func() error { return storeFile(ctx, f.line(), task, digest, size, r) })
 	if err != nil && parley.CodeOf(err) == parley.Internal {
-		err = readOnly("the file cannot be stored", err)
+		err = f.o.slow.named(readOnly("the file cannot be stored", err))
 	}
 	return err
 }
 
 // storeFile is StoreFile.
-func storeFile(ctx context.Context, l *link, digest FileDigest, size int64, r io.ReaderAt) error {
+func storeFile(ctx context.Context, l *link, task *besides, digest FileDigest, size int64, r io.ReaderAt) error {
 	s, err := makeFiles(ctx, l)
 	if err != nil {
 		return err
@@ -176,6 +182,7 @@ func storeFile(ctx context.Context, l *link, digest FileDigest, size int64, r io
 			if err := awaitStored(ctx, sent); err != nil {
 				return err
 			}
+			task.step()
 			sent = sent[:0]
 		}
 	}
@@ -188,6 +195,7 @@ func storeFile(ctx context.Context, l *link, digest FileDigest, size int64, r io
 		return err
 	}
 	if l.files != nil {
+		task.step()
 		return l.files.flush()
 	}
 	return nil

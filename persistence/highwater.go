@@ -27,9 +27,10 @@ type highWater struct {
 	last Mark
 }
 
-const (
-	highWaterFile = "high-water"
+// HighWaterFile is the name of the file in the folder of a journal. It is locked while the journal is open.
+const HighWaterFile = "high-water"
 
+const (
 	slotMagic  = "PLYMARK\x01"
 	slotSize   = 8 + 8 + 32 + 16
 	slotStride = 4096 // slots are in different sectors
@@ -39,7 +40,7 @@ const (
 // openHighWater locks and reads the file. A file that does not exist is the zero mark. One with no readable slot is
 // CORRUPT_LOG.
 func openHighWater(folder string, node capabilities.NodeID) (*highWater, error) {
-	path := filepath.Join(folder, highWaterFile)
+	path := filepath.Join(folder, HighWaterFile)
 	f, err := regular.OpenOrCreate(path)
 	if err != nil {
 		return nil, readOnly("the high-water mark cannot be opened", err)

@@ -167,6 +167,9 @@ func prepareToWrite(ctx context.Context, j *Journal) error {
 	if err := j.archived.keepManifest(); err != nil {
 		return err
 	}
+	if l := j.connection(); l.blocks != nil {
+		defer l.blocks.look() // the server may have put the files in order before
+	}
 	if m := j.archived.current(); m != nil && m.Recorded && j.archived.follows {
 		return j.cut(ctx, m.End.Number)
 	}
@@ -263,7 +266,7 @@ type Stats struct {
 	Bytes      uint64 // of the stream, when the server last answered, and of the commits since
 	Backlog    int    // bytes appended and not yet durable
 
-	Flushing time.Duration // duration of the write and flush under way; 0 if there is none
+	Flushing time.Duration // duration of the write and flush under way, of a commit or of an archive or file; 0 if there is none
 }
 
 // Position returns the number of the last durable commit. It is cheap.
@@ -282,7 +285,7 @@ func (j *Journal) Stats() Stats {
 	j.directory.mu.RUnlock()
 	s.Backlog = j.Backlog()
 	s.Bytes = j.bytes.Load()
-	if s.Flushing = j.Flushing(); s.Flushing > 0 {
+	if s.Flushing = j.o.slow.hanging(); s.Flushing > 0 {
 		return s // the server would answer after the disk
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -395,6 +395,22 @@ func lostFrom(first, last uint64, what, were string) *parley.Error {
 	return lost(first, "it and those to %d are %s, and were %s", last, what, were)
 }
 
+// lostBehind returns CORRUPT_LOG for a log that is whole up to a commit, and of which the server reads none behind that, up to one which
+// was durable. One byte is enough: the server leaves out the rest of the file in which it is, whether that is damaged or not.
+func lostBehind(whole, last uint64) *parley.Error {
+	e := lost(whole+1, "it is missing or damaged, and was durable")
+	others := ""
+	if last > whole+1 {
+		e = lost(whole+1, "it is missing or damaged, and those behind it, to %d, cannot be read: they were durable, and may be whole on the disk", last)
+		others = ", and those behind it may be"
+	}
+	intact := "no commit before it is known to be whole"
+	if whole > 0 {
+		intact = fmt.Sprintf("commits up to %d are whole%s", whole, others)
+	}
+	return e.WithHint("%s: stop the node, and keep a copy of its folder first. Put the damaged file of the folder journal back from a copy or a snapshot of the disk, and all is there again; else restore a backup into a new folder", intact)
+}
+
 // awaitEnd returns the state of a stream that has a message which was durable. A server of a cluster that was just
 // elected leader may report less. It does until it has applied what it has stored. One that was cut off reports as the
 // leader for some 10 s more. A stream that really lacks the message is returned as it is, after serverStart.

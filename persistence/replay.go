@@ -41,8 +41,7 @@ func (j *Journal) replay(ctx context.Context) error {
 		j.log.Warn("the high-water mark is missing, and is made again: whether the log had more commits cannot be known", "commits", last)
 	}
 	if mark := j.high.last; mark.Number > last {
-		next := max(last, j.archived.end().Number) + 1
-		return lostFrom(next, mark.Number, "missing or damaged", "durable")
+		return lostBehind(j.wholeUpTo(ctx, l, last), mark.Number)
 	}
 	begin := l.first.Load()
 	archiveEnd := j.archived.end()
@@ -83,6 +82,22 @@ func (j *Journal) replay(ctx context.Context) error {
 	j.directory.reset(x, f.at)
 	j.listSnapshots(ctx)
 	return nil
+}
+
+// wholeUpTo returns the last commit up to which the log can be read and is whole, for a log that lacks those behind last. It is asked
+// once the journal is refused, and so may read all of the log.
+func (j *Journal) wholeUpTo(ctx context.Context, l *link, last uint64) uint64 {
+	whole := j.archived.end().Number
+	first := max(l.first.Load(), whole+1)
+	c := j.archived.chainFrom(first)
+	_ = l.each(ctx, first, last, func(number uint64, bytes []byte) error { // its error is that of the commit behind whole
+		_, err := c.follow(number, bytes)
+		if err == nil {
+			whole = number
+		}
+		return err
+	})
+	return whole
 }
 
 // folding folds the log into an index that has its beginning.

@@ -163,7 +163,7 @@ func (l *link) storeAll(ctx context.Context, b *backupReader) (Mark, error) {
 		}
 		return ctx.Err()
 	}, func(digest FileDigest, content []byte) error {
-		return storeFile(ctx, l, digest, int64(len(content)), bytes.NewReader(content))
+		return storeFile(ctx, l, nil, digest, int64(len(content)), bytes.NewReader(content))
 	})
 	if err != nil || last == nil {
 		return end, err

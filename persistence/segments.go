@@ -210,9 +210,10 @@ func (a *archived) store(ctx context.Context, s archive.Segment, from io.Reader)
 
 // Detach removes the file of a segment whose commits have left the stream. The caller has another copy, which it has
 // checked, and names its place. A segment that is not here is no error.
-func (a *archiver) Detach(ctx context.Context, s archive.Segment, place string) error {
+func (a *archiver) Detach(ctx context.Context, s archive.Segment, place string) (err error) {
 	a.archiving.Lock()
 	defer a.archiving.Unlock()
+	defer a.watch(&err)()
 	if err := a.archived.listed(s); err != nil {
 		return err
 	}
@@ -222,10 +223,11 @@ func (a *archiver) Detach(ctx context.Context, s archive.Segment, place string) 
 	if err := a.archived.setPlace(s, place); err != nil {
 		return err
 	}
+	a.task.step()
 	if err := a.archived.keep(ctx, a.line(), a.archived.current()); err != nil {
 		return err
 	}
-	err := os.Remove(a.archived.path(s.Name()))
+	err = os.Remove(a.archived.path(s.Name()))
 	if err == nil {
 		err = SyncFolder(a.archived.folder)
 	}

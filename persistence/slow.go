@@ -3,6 +3,7 @@ package persistence
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,12 +22,64 @@ type slowness struct {
 	began atomic.Int64 // start of the write, in Unix nanoseconds; 0 if there is none
 	stuck atomic.Pointer[chan struct{}]
 
-	mu   sync.Mutex
-	late bool // the channel is closed
+	mu      sync.Mutex
+	late    bool              // the channel is closed
+	besides map[*besides]bool // under way
+}
+
+// besides is a task that writes beside the commits: an archive, a file that a message carries. It may take long by itself, so
+// it says after each of its steps that it goes on. What hangs is the one step. No reader waits for it.
+type besides struct{ stepped atomic.Int64 }
+
+// beside begins the watch of a task, for which the caller calls end.
+func (s *slowness) beside() (w *besides, end func()) {
+	w = &besides{}
+	w.step()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.besides[w] = true
+	return w, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.besides, w)
+	}
+}
+
+// Beside calls a function that makes one write of the caller's to the disk of the state folder. Stats show it where it takes long, and so
+// whoever waits for it can be told of the disk.
+func (j *Journal) Beside(write func() error) error {
+	_, end := j.o.slow.beside()
+	defer end()
+	return write()
+}
+
+// step says that the disk has done what it was asked for, and is asked for more. A nil task
+// is one that nobody watches.
+func (w *besides) step() {
+	if w != nil {
+		w.stepped.Store(time.Now().UnixNano())
+	}
+}
+
+// rest says that the task does without the disk until its next step.
+func (w *besides) rest() { w.stepped.Store(math.MaxInt64) }
+
+// hanging returns for how long the disk has been at a commit, or at a step of a task beside it that takes longer than steps do. It is 0 if
+// it is at neither.
+func (s *slowness) hanging() time.Duration {
+	longest := s.since()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w := range s.besides {
+		if d := time.Since(time.Unix(0, w.stepped.Load())); d >= stuckAfter {
+			longest = max(longest, d)
+		}
+	}
+	return longest
 }
 
 func newSlowness(log *slog.Logger) *slowness {
-	s := &slowness{log: log}
+	s := &slowness{log: log, besides: map[*besides]bool{}}
 	s.timer = time.AfterFunc(time.Hour, s.isLate)
 	s.timer.Stop()
 	s.reset()
@@ -91,10 +144,11 @@ func (j *Journal) Flushing() time.Duration { return j.o.slow.since() }
 func (j *Journal) StuckError() error { return j.o.slow.err() }
 
 func (s *slowness) err() error {
-	if s.since() < stuckAfter {
+	hanging := s.hanging()
+	if hanging < stuckAfter {
 		return nil
 	}
-	return parley.Refuse(parley.Timeout, "%s", SlowDisk(s.since())).
+	return parley.Refuse(parley.Timeout, "%s", SlowDisk(hanging)).
 		WithHint("nothing that was stored is lost; what is written waits for the disk, and parley status says how long it has")
 }
 

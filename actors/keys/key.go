@@ -71,9 +71,8 @@ func LoadOrCreate(folder string) (nkeys.KeyPair, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return key, err
 	}
-	if _, err := os.Stat(filepath.Join(folder, "journal")); err == nil {
-		return nil, parley.Refuse(parley.CorruptLog, "the state folder has a journal but no %s", FileName).
-			WithHint("put the key back: a new one would be another node")
+	if err := Lost(folder); err != nil {
+		return nil, err
 	}
 	if key, err = nkeys.CreateServer(); err != nil {
 		return nil, fmt.Errorf("make the node's key: %w", err)
@@ -83,6 +82,15 @@ func LoadOrCreate(folder string) (nkeys.KeyPair, error) {
 		return nil, fmt.Errorf("make the node's key: %w", err)
 	}
 	return key, write(folder, seed)
+}
+
+// Lost returns the error of a state folder that has a journal and no key. It is nil for one that has neither.
+func Lost(folder string) error {
+	if _, err := os.Stat(filepath.Join(folder, "journal")); err != nil {
+		return nil // a folder without a node, or one whose journal is on a server
+	}
+	return parley.Refuse(parley.CorruptLog, "the state folder has a journal but no %s", FileName).
+		WithHint("put the key back, which each backup has, or restore one into a new folder: a new key would be another node")
 }
 
 // write stores the seed. The file appears whole or not at all.

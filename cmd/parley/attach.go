@@ -30,7 +30,7 @@ func attachFiles(ctx context.Context, env *environment, paths []string) (files [
 	node := env.clientOf(client.Options{As: env.options.as})
 	defer node.Close()
 	for _, path := range paths {
-		f, err := storeFile(ctx, node, path)
+		f, err := storeFile(ctx, env, node, path)
 		if err != nil {
 			return nil, err
 		}
@@ -40,7 +40,7 @@ func attachFiles(ctx context.Context, env *environment, paths []string) (files [
 }
 
 // storeFile stores a file under its own name.
-func storeFile(ctx context.Context, node *client.Client, path string) (events.File, error) {
+func storeFile(ctx context.Context, env *environment, node *client.Client, path string) (events.File, error) {
 	f, err := regular.Open(path, os.O_RDONLY)
 	if err != nil {
 		return events.File{}, parley.Refuse(parley.InvalidArgument, "the file %s cannot be read: %v", terminal.Visible(path), terminal.Reason(err))
@@ -51,6 +51,7 @@ func storeFile(ctx context.Context, node *client.Client, path string) (events.Fi
 		return events.File{}, err
 	}
 	name := filepath.Base(path)
+	defer env.noteDisk(ctx)()
 	return client.FilesOf(node).Store(ctx, name, mime.TypeByExtension(filepath.Ext(name)), info.Size(), f)
 }
 

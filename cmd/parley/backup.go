@@ -151,6 +151,8 @@ func backUpTo(ctx context.Context, env *environment, folder string) error {
 	if err != nil {
 		return err
 	}
+	shown := env.progress("backed up", folder)
+	defer shown.end()
 	if err := persistence.MakeFolder(folder); err != nil {
 		return unwritten(folder, err)
 	}
@@ -162,7 +164,6 @@ func backUpTo(ctx context.Context, env *environment, folder string) error {
 	case !bytes.Equal(there, seed):
 		return parley.Refuse(parley.InvalidArgument, "%s has the backup of another node", folder)
 	}
-	shown := env.progress("backed up")
 	p, err := persistence.AddPart(folder, node, func(after persistence.Mark, to io.Writer) error {
 		w := progressWriter{shown, to}
 		client := env.client()
@@ -271,14 +272,14 @@ func makeBackup(ctx context.Context, env *environment, path string) (size int64,
 	if err != nil {
 		return 0, err
 	}
+	shown := env.progress("backed up", filepath.Dir(path))
+	defer shown.end()
 	f, err := os.CreateTemp(filepath.Dir(path), ".parley-backup-") // of mode 0600
 	if err != nil {
 		return 0, parley.Refuse(parley.InvalidArgument, "cannot write %s: %v", path, terminal.Reason(err))
 	}
 	defer os.Remove(f.Name()) //nolint:errcheck // it is gone if all went well
-	shown := env.progress("backed up")
 	size, err = writeBackup(f, seed, func(w io.Writer) error { return writeJournal(ctx, env, progressWriter{shown, w}) })
-	shown.end()
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return 0, fmt.Errorf("backup: %w", unwritten(path, err))
 	}
@@ -466,8 +467,7 @@ func notABackup(err error) error {
 func offlineOptions(env *environment) (persistence.Options, error) {
 	key, err := keys.Load(string(env.options.state))
 	if errors.Is(err, fs.ErrNotExist) {
-		return persistence.Options{}, parley.Refuse(parley.NotRunning, "there is no node in %s", env.options.state).
-			WithHint("parley start makes one")
+		return persistence.Options{}, env.noKey()
 	}
 	if err != nil {
 		return persistence.Options{}, err
@@ -492,7 +492,11 @@ func withJournal(ctx context.Context, env *environment, use func(*persistence.Jo
 	if err != nil {
 		return err
 	}
-	l, err := env.options.state.lock()
+	_, locked := env.sayWaiting(func() string {
+		return fmt.Sprintf("the lock of the state folder was not taken within %s: the disk of %s hangs", sayAfter, env.options.state)
+	})
+	l, err := env.options.state.lock() // writes to it
+	locked()
 	if err != nil {
 		return err
 	}
@@ -522,9 +526,17 @@ func backupOffline(ctx context.Context, env *environment, w io.Writer) error {
 func keySeed(env *environment) ([]byte, error) {
 	seed, err := keys.ReadSeed(string(env.options.state))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, parley.Refuse(parley.NotRunning, "there is no node in %s", env.options.state).WithHint("parley start makes one")
+		return nil, env.noKey()
 	}
 	return seed, err
+}
+
+// noKey returns the error of a state folder without a key: of a node that has lost it, or of none.
+func (env *environment) noKey() error {
+	if err := keys.Lost(string(env.options.state)); err != nil {
+		return err
+	}
+	return parley.Refuse(parley.NotRunning, "there is no node in %s", env.options.state).WithHint("parley start makes one")
 }
 
 // restoreOffline puts a key and a journal into an empty state folder. It writes the key last: a folder with part of a
@@ -547,7 +559,7 @@ func restoreOffline(ctx context.Context, env *environment, seed []byte, journal 
 		return err
 	}
 	o := persistence.Options{Folder: string(env.options.state), Node: id, Log: slog.New(slog.DiscardHandler)}
-	shown := env.progress("restored")
+	shown := env.progress("restored", string(env.options.state))
 	err = persistence.Restore(ctx, o, progressReader{shown, journal})
 	shown.end()
 	if err != nil {

@@ -18,6 +18,8 @@ import (
 	"parley/cmd/parley/proc"
 	"parley/gateway"
 	"parley/gateway/api"
+	"parley/internal/regular"
+	"parley/persistence"
 )
 
 func startCommand(env *environment) *cobra.Command {
@@ -86,6 +88,9 @@ are given. Waiting clients go on waiting.`,
 		case err == nil:
 			s.keep(c.Flags(), was)
 		}
+		if err := checkFiles(); err != nil { // rather than stop what could not start again
+			return err
+		}
 		if _, err := stopNode(c.Context(), env); err != nil && parley.CodeOf(err) != parley.NotRunning {
 			return err
 		}
@@ -96,7 +101,10 @@ are given. Waiting clients go on waiting.`,
 
 // startNode runs a node in another process and blocks until it answers.
 func startNode(ctx context.Context, env *environment, s serveOptions) error {
-	defer sayWaiting(env)()
+	_, end := env.sayWaiting(func() string {
+		return fmt.Sprintf("the node has not answered for %s: it reads a long log, or the disk of %s hangs", sayAfter, env.options.state)
+	})
+	defer end()
 	if err := env.options.state.secure(); err != nil {
 		return err
 	}
@@ -104,7 +112,10 @@ func startNode(ctx context.Context, env *environment, s serveOptions) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close() //nolint:errcheck // the node has opened it too
+	defer log.Close()                    //nolint:errcheck // the node has opened it too
+	if err := checkFiles(); err != nil { // which can keep this process too from starting another
+		return err
+	}
 	node, err := spawnNode(env, log, s)
 	if err != nil {
 		return err
@@ -140,24 +151,6 @@ func startNode(ctx context.Context, env *environment, s serveOptions) error {
 			return parley.Refuse(parley.NotRunning, "process %d does not answer yet", node.Process.Pid).
 				WithHint("look into %s", env.options.state.log())
 		case <-time.After(pollEvery):
-		}
-	}
-}
-
-// sayAfter is how long a start waits without a word.
-const sayAfter = 5 * time.Second
-
-// sayWaiting has a start that takes long say so. A disk that hangs can keep this process too from going on, so it is said beside it. The
-// caller calls the function that is returned at the end.
-func sayWaiting(env *environment) (end func()) {
-	said := make(chan struct{})
-	timer := time.AfterFunc(sayAfter, func() {
-		defer close(said)
-		fmt.Fprintf(env.stderr, "parley: note: the node has not answered for %s: it reads a long log, or the disk of %s hangs\n", sayAfter, env.options.state)
-	})
-	return func() {
-		if !timer.Stop() {
-			<-said
 		}
 	}
 }
@@ -254,6 +247,17 @@ func stopNode(ctx context.Context, env *environment) (api.StopResponse, error) {
 	return stopped, nil
 }
 
+// journalHeld reports whether a process has the journal open. It is asked where the lock of the state folder is not held: that file may have
+// been removed while the node ran.
+func (s stateFolder) journalHeld() bool {
+	file, err := regular.Open(s.in(persistence.HighWaterFile), os.O_RDONLY)
+	if err != nil {
+		return false
+	}
+	defer file.Close() //nolint:errcheck // only looked at
+	return errors.Is(proc.LockShared(file), proc.ErrLocked)
+}
+
 // untilFree blocks until no process has the lock of the state folder, or fails with TIMEOUT. Why, if not empty, says what
 // the process waits for.
 func untilFree(ctx context.Context, env *environment, atMost time.Duration, why string) error {
@@ -264,7 +268,7 @@ func untilFree(ctx context.Context, env *environment, atMost time.Duration, why 
 		if err != nil {
 			return fmt.Errorf("look at the lock: %w", err)
 		}
-		if !locked {
+		if !locked && !env.options.state.journalHeld() {
 			return nil
 		}
 		select {

@@ -285,18 +285,32 @@ func checkFsync(ctx context.Context, env *environment) (string, string) {
 	return fine, detail
 }
 
-func checkLock(_ context.Context, env *environment) (string, string) {
+func checkLock(ctx context.Context, env *environment) (string, string) {
 	pid, locked, err := env.options.state.holder()
 	switch {
 	case err != nil:
-		return bad, err.Error()
+		return bad, withHint(err)
 	case locked:
 		return fine, fmt.Sprintf("held by process %d", pid)
+	}
+	if pid := whoAnswers(ctx, env); pid != 0 {
+		return dubious, fmt.Sprintf("process %d runs, and the file %s was removed or replaced, by which other processes see that: parley restart makes it again", pid, env.options.state.lockPath())
 	}
 	return fine, "free: no node runs"
 }
 
-func checkSocket(_ context.Context, env *environment) (string, string) {
+// whoAnswers returns the number of the process that answers on the socket, 0 if none does.
+func whoAnswers(ctx context.Context, env *environment) int {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	status, err := fetchStatus(ctx, env)
+	if err != nil {
+		return 0
+	}
+	return status.PID
+}
+
+func checkSocket(ctx context.Context, env *environment) (string, string) {
 	info, err := os.Lstat(env.options.state.socket())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -311,7 +325,7 @@ func checkSocket(_ context.Context, env *environment) (string, string) {
 	case keys.OpenToOthers(info):
 		return bad, fmt.Sprintf("mode %04o: whoever opens it acts for the host; want 0600", info.Mode().Perm())
 	}
-	if _, locked, err := env.options.state.holder(); err == nil && !locked {
+	if _, locked, err := env.options.state.holder(); err == nil && !locked && whoAnswers(ctx, env) == 0 {
 		return dubious, "left behind by a crash; the next start replaces it"
 	}
 	return fine, env.options.state.socket()

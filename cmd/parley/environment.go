@@ -73,13 +73,16 @@ func (env *environment) noteDisk(ctx context.Context) (end func()) {
 	done := make(chan struct{})
 	go func() { // ends with end
 		defer close(done)
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(terminal.LongCall):
-		}
-		if disk := waitsForDisk(ctx, env); disk != "" {
-			fmt.Fprintf(env.stderr, "parley: note%s. What was asked for may still happen\n", disk)
+		for { // the disk may begin to hang later
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(terminal.LongCall):
+			}
+			if disk := waitsForDisk(ctx, env); disk != "" {
+				fmt.Fprintf(env.stderr, "parley: note%s. What was asked for may still happen\n", disk)
+				return
+			}
 		}
 	}()
 	return func() {

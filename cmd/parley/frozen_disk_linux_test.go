@@ -142,3 +142,55 @@ func TestStartOnAFrozenDiskSaysWhatItWaitsFor(t *testing.T) {
 	n.must(t, "", "status", "--wait", "30s")
 	n.must(t, "", "stop")
 }
+
+// TestWhatWaitsForAFrozenDiskSaysSo freezes the disk of a node that has a file to store, and then that of a backup. Each command says which
+// disk it waits for, and is done when that goes on. So does what reads a log without a node.
+func TestWhatWaitsForAFrozenDiskSaysSo(t *testing.T) {
+	folder, freeze, thaw := frozen(t)
+	state, elsewhere := filepath.Join(folder, "state"), t.TempDir()
+	if err := os.Mkdir(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	attached := filepath.Join(elsewhere, "attached")
+	if err := os.WriteFile(attached, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start := func(state string) *clusterNode {
+		n := &clusterNode{folder: state, process: startProcess(t, filepath.Join(elsewhere, logFile), "parley", "serve", "--state", state, "--listen", "off")}
+		t.Cleanup(thaw) // before the process is killed, which otherwise does not end
+		n.must(t, "", "status", "--wait", "30s")
+		return n
+	}
+	waits := func(want string, args ...string) {
+		t.Helper()
+		said := filepath.Join(t.TempDir(), "said")
+		freeze()
+		c := startProcess(t, said, "parley", args...)
+		t.Cleanup(thaw)
+		eventually.Holds(t, strings.Join(args, " ")+" says what it waits for", func() bool {
+			text, err := os.ReadFile(said)
+			select {
+			case <-c.ended:
+				t.Fatalf("%q did not wait: %s, %v", args, text, err)
+			default:
+			}
+			return err == nil && strings.Contains(string(text), "parley: note: ") && strings.Contains(string(text), want)
+		})
+		thaw()
+		<-c.ended
+		if !c.cmd.ProcessState.Success() {
+			text, err := os.ReadFile(said)
+			t.Errorf("%q: %v, %s, %v", args, c.cmd.ProcessState, text, err)
+		}
+	}
+	n := start(state)
+	waits("the disk has not finished a flush for ", "send", "SELF", "a file", "--attach", attached, "--state", state)
+	n.must(t, "", "stop")
+	<-n.ended
+	waits("the disk of "+state+" hangs", "verify", "--state", state)
+	other := start(filepath.Join(t.TempDir(), "state"))
+	waits("the disk of "+folder+" hangs", "backup", filepath.Join(folder, "file"), "--state", other.folder)
+	waits("the disk of "+filepath.Join(folder, "parts")+" hangs", "backup", "--to", filepath.Join(folder, "parts"), "--state", other.folder)
+	other.must(t, "", "stop")
+	<-other.ended
+}

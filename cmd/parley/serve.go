@@ -296,12 +296,28 @@ func (s *serveOptions) programs() (actors.ProgramDefaults, error) {
 	return actors.ProgramDefaults{Environment: s.programEnv, User: s.programUser, Wrap: wrap}, err
 }
 
+// filesLeast is the number of files that a node has to be able to open: some 20 for its journal, its search and its log, and two for each
+// of those who call at once. With fewer it would start, and take no connection.
+const filesLeast = 64
+
+// checkFiles refuses to run a node that could open too few files to answer anybody.
+func checkFiles() error {
+	if files, limited := gateway.FileLimit(); limited && files < filesLeast {
+		return parley.Refuse(parley.QuotaExceeded, "a node needs %d open files, and this process may have %d", filesLeast, files).
+			WithHint("raise the limit: ulimit -n 4096 in a shell, LimitNOFILE=65536 in a systemd unit")
+	}
+	return nil
+}
+
 // runNode runs a node until ctx ends, a client stops it, or it fails.
 func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Logger) (err error) {
 	tune()
 	proc.RefuseTracing()
 	if _, set := env.lookup("GOMEMLIMIT"); !set {
 		proc.LimitMemory()
+	}
+	if err := checkFiles(); err != nil {
+		return err
 	}
 	programs, err := s.programs()
 	if err != nil {

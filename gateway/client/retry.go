@@ -43,7 +43,8 @@ func refusal(a answer) error {
 // unsent returns the error of a call that could not be sent.
 func unsent(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
-		return parley.Refuse(parley.NotPermitted, "the node's socket may not be opened by this user")
+		return parley.Refuse(parley.NotPermitted, "the node's socket may not be opened by this user").
+			WithHint("run this as the user that runs the node, or name that user's --state; ls -l on the state folder shows whose it is")
 	}
 	if e, ok := errors.AsType[*parley.Error](err); ok {
 		return e

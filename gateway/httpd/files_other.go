@@ -2,5 +2,5 @@
 
 package httpd
 
-// fileLimit reports that this system bounds the files of a process by memory alone.
-func fileLimit() (files uint64, limited bool) { return 0, false }
+// FileLimit reports that this system bounds the files of a process by memory alone.
+func FileLimit() (files uint64, limited bool) { return 0, false }

@@ -4,8 +4,8 @@ package httpd
 
 import "syscall"
 
-// fileLimit returns the number of files that the process may open, and whether there is a limit.
-func fileLimit() (files uint64, limited bool) {
+// FileLimit returns the number of files that the process may open, and whether there is a limit.
+func FileLimit() (files uint64, limited bool) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return 0, false

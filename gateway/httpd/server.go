@@ -256,7 +256,7 @@ const filesKept = 256
 
 // Affordable bounds a number of connections to half of the files that the process may open.
 func Affordable(connections int64) int {
-	if files, limited := fileLimit(); limited {
+	if files, limited := FileLimit(); limited {
 		most := max(int64(min(files, 1<<30))-filesKept, 32) / 2
 		connections = min(connections, most)
 	}

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"syscall"
@@ -33,8 +34,17 @@ func Unwritable(folder string, err error) *fault.Error {
 	case !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT):
 		hint += ". The node is there; --state chooses another folder, with another node"
 	}
+	return unwritable("the state folder", folder, hint, err)
+}
+
+// UnwritableFolder returns the error for any other folder that cannot be used, with a hint for where nothing is the matter with its disk.
+func UnwritableFolder(folder, otherwise string, err error) *fault.Error {
+	return unwritable("the folder", folder, cmp.Or(Hint(err), otherwise), err)
+}
+
+func unwritable(what, folder, hint string, err error) *fault.Error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok && e.Path == folder {
 		err = e.Err
 	}
-	return fault.Refuse(fault.ReadOnly, "the state folder %s cannot be written: %v", folder, err).WithHint("%s", hint)
+	return fault.Refuse(fault.ReadOnly, "%s %s cannot be written: %v", what, folder, err).WithHint("%s", hint)
 }

@@ -39,3 +39,13 @@ func TestUnwritableSaysFirstWhatIsTheMatter(t *testing.T) {
 		t.Errorf("a file that is not there is no matter of the disk: %s", hint)
 	}
 }
+
+// TestUnwritableFolderIsNotCalledTheStateFolder has a folder that is another's than the node's named as what it is.
+func TestUnwritableFolderIsNotCalledTheStateFolder(t *testing.T) {
+	for err, hint := range map[error]string{syscall.ENOSPC: "the disk is full", syscall.ENOTDIR: "choose another with --folder"} {
+		e := disk.UnwritableFolder("/bench", "choose another with --folder", &fs.PathError{Op: "mkdir", Path: "/bench", Err: err})
+		if e.Message != "the folder /bench cannot be written: "+err.Error() || e.Hint != hint {
+			t.Errorf("%v: %v, %s", err, e, e.Hint)
+		}
+	}
+}

@@ -87,11 +87,11 @@ func Run(ctx context.Context, o Options) (got Figures, err error) {
 // makeFolder makes a temporary folder on the disk to measure.
 func (o *Options) makeFolder() (string, error) {
 	if err := os.MkdirAll(o.Folder, 0o700); err != nil {
-		return "", disk.Unwritable(o.Folder, err)
+		return "", disk.UnwritableFolder(o.Folder, "choose another with --folder", err)
 	}
 	folder, err := os.MkdirTemp(o.Folder, ".parley-bench-")
 	if err != nil {
-		return "", disk.Unwritable(o.Folder, err)
+		return "", disk.UnwritableFolder(o.Folder, "choose another with --folder", err)
 	}
 	return filepath.Abs(folder)
 }

@@ -25,7 +25,7 @@ type DiskRate struct {
 func MeasureDisk(ctx context.Context, folder string, long time.Duration) (rate DiskRate, err error) {
 	f, err := os.CreateTemp(folder, ".parley-disk-")
 	if err != nil {
-		return rate, disk.Unwritable(folder, err)
+		return rate, disk.UnwritableFolder(folder, "choose another", err)
 	}
 	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
 	block := make([]byte, rawBlock)
