@@ -200,9 +200,11 @@ func scheduleMessage(ctx context.Context, c *call, r api.ScheduleRequest) (any, 
 	}
 	s, err := api.Schedule.Do(ctx, c.agent, r)
 	return struct {
-		Schedule uint64            `json:"schedule"`
-		Next     capabilities.Time `json:"next"`
-	}{s.Number, s.Next}, err
+		Schedule uint64            `json:"schedule,omitempty"`
+		Next     capabilities.Time `json:"next,omitzero"`
+		Sent     capabilities.ID   `json:"sent,omitzero"` // as which message, of a call that is repeated after that
+		Refused  string            `json:"refused,omitempty"`
+	}{s.Number, s.Next, s.Last, s.Refused}, err
 }
 
 // acknowledge tells the sender of a message that the agent has taken note of it.
