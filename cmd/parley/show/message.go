@@ -261,7 +261,7 @@ func Receipts(e view.Message, s terminal.Screen) (lines []Line) {
 		lines = append(lines, Line{Note, "if it is not acknowledged in time, it goes to " + cmp.Or(recipient(*e.Escalate), "another agent")})
 	}
 	for _, r := range e.Receipts {
-		words := r.Words(partyOf(&e))
+		words := e.ReceiptWords(r, partyOf(&e))
 		if r.At != 0 {
 			words += ", " + s.Moment(r.At.Std(), r.At.String())
 		}
