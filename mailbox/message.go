@@ -389,7 +389,10 @@ func (c PostMessage) FindExisting(s *State) (*Message, bool, error) {
 	if err != nil {
 		return m, true, err
 	}
-	if !same {
+	switch {
+	case !same && (!c.Reply.IsZero() || !m.ReplyTo().IsZero()):
+		differs = append(differs, "the message that it replies to")
+	case !same:
 		differs = append(differs, "recipient")
 	}
 	if same, err = c.sameText(s, m.Posted.Text); err != nil {

@@ -71,3 +71,25 @@ func TestKeyOfSentMessageIsScheduledNoMore(t *testing.T) {
 		t.Errorf("with another text it is %v, %v", evs, err)
 	}
 }
+
+// TestKeyOfReplySaysWhatDiffers uses the key of a reply for one to another message of the same sender, and for a message of its own: its recipient is the
+// same.
+func TestKeyOfReplySaysWhatDiffers(t *testing.T) {
+	v := mailboxtest.New(t)
+	v.Add("host")
+	v.Add("fae")
+	v.NameAgents()
+	for _, text := range []string{"one", "two"} {
+		v.Must("host", mailbox.PostMessage{To: v.States["fae"].ID.String(), Post: parley.Post{Text: text}})
+	}
+	v.Deliver(false)
+	reply := func(number uint64) mailbox.PostMessage {
+		return mailbox.PostMessage{Reply: capabilities.FormNumber(number), Post: parley.Post{Text: "r", Key: "k"}}
+	}
+	v.Must("fae", reply(0))
+	for _, c := range []mailbox.PostMessage{reply(1), {To: "HOST", Post: parley.Post{Text: "r", Key: "k"}}} {
+		if _, err := v.Decide("fae", c); err == nil || !strings.HasSuffix(parley.AsError(err).Message, "differs in: the message that it replies to") {
+			t.Errorf("it is %v", err)
+		}
+	}
+}
