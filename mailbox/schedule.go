@@ -128,7 +128,7 @@ func (l *Schedules) underKey(key string) *Schedule {
 // keyConflict refuses the key of the schedule for something else.
 func (s *Schedule) keyConflict(why string) error {
 	return parley.Refuse(parley.InvalidArgument, "the key %s stands for schedule %d, %s", parley.Quoted(s.Key, 80), s.Schedule, why).
-		WithHint("give what is new a key of its own; parley schedule ls lists what is sent later")
+		WithHint("give what is new a key of its own")
 }
 
 func (c ScheduleMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
