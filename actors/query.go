@@ -538,7 +538,7 @@ func (v *viewer) nameOf(id capabilities.ID) string {
 	return name
 }
 
-// deciderOf returns the viewer's name for who has ended a form, or is on it: SELF for itself, as the host is to itself too.
+// deciderOf returns the viewer's name for who has ended a form, is on it, or got or read a message: SELF for itself, as the host is to itself too.
 func (v *viewer) deciderOf(id capabilities.ID) string {
 	if id == v.state.ID {
 		return "SELF"
@@ -626,7 +626,7 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 
 func (v *viewer) receipt(r mailbox.Receipt) view.Receipt {
 	shown := view.Receipt{
-		By: r.By, ByName: v.nameOf(r.By), Reader: r.Reader, ReaderName: v.nameOf(r.Reader), State: r.State, At: r.At, How: r.How, Known: view.KnownByLog,
+		By: r.By, ByName: v.nameOf(r.By), Reader: r.Reader, ReaderName: v.deciderOf(r.Reader), State: r.State, At: r.At, How: r.How, Known: view.KnownByLog,
 	}
 	if !r.By.IsZero() && r.By.Node != v.state.ID.Node {
 		shown.Known = view.KnownByNode
@@ -637,7 +637,7 @@ func (v *viewer) receipt(r mailbox.Receipt) view.Receipt {
 // recipients returns recipients as they are shown.
 func (v *viewer) recipients(all []events.Recipient) (shown []view.Recipient) {
 	for _, r := range all {
-		one := view.Recipient{Party: view.Party{ID: r.Agent, Name: v.nameOf(r.Agent)}}
+		one := view.Recipient{Party: view.Party{ID: r.Agent, Name: v.deciderOf(r.Agent)}}
 		if one.Name == "" {
 			one.Said = r.Name
 		}

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/robfig/cron/v3"
 
@@ -31,11 +32,46 @@ func nextTime(every, zone string, after capabilities.Time) (capabilities.Time, e
 	if err != nil {
 		return 0, err
 	}
-	next := at.Next(after.Std().In(where))
+	next := nextOnClock(at, after.Std().In(where))
 	if next.IsZero() {
 		return 0, parley.Refuse(parley.InvalidArgument, "the series %s has no time that comes", parley.Quoted(every, 80))
 	}
 	return capabilities.At(next), nil
+}
+
+// everyHour are the hours of a cron expression that leaves out none.
+const everyHour = 1<<24 - 1
+
+// nextOnClock returns the first time of a series after another, in that one's time zone. A series of each hour follows the time that passes. One
+// at certain hours follows the clock on the wall: when that is put back, an hour that comes twice counts once, the first time; when it is put
+// forward, what falls into the hour that is left out comes as much later. Cron itself would send twice, and not at all.
+func nextOnClock(series cron.Schedule, after time.Time) time.Time {
+	spec, ok := series.(*cron.SpecSchedule)
+	if !ok || spec.Hour&everyHour == everyHour {
+		return series.Next(after)
+	}
+	_, offset := after.Zone()
+	for wall := after.UTC().Add(time.Duration(offset) * time.Second); ; {
+		if wall = series.Next(wall); wall.IsZero() {
+			return wall
+		}
+		if at := onClock(wall, after.Location()); at.After(after) {
+			return at
+		}
+	}
+}
+
+// onClock returns when a clock in a time zone shows what a time in UTC does: the first time, or as much later as the clock leaves out.
+func onClock(wall time.Time, zone *time.Location) time.Time {
+	shownBy := func(day time.Time) time.Time {
+		_, offset := day.In(zone).Zone()
+		return wall.Add(-time.Duration(offset) * time.Second).In(zone)
+	}
+	before := shownBy(wall.Add(-24 * time.Hour))
+	if after := shownBy(wall.Add(24 * time.Hour)); before.Format(time.DateTime) != wall.Format(time.DateTime) && after.Format(time.DateTime) == wall.Format(time.DateTime) {
+		return after
+	}
+	return before
 }
 
 func badSeries(every string) error {
@@ -60,9 +96,12 @@ func (s Schedules) Add(ctx context.Context, c mailbox.ScheduleMessage) (view.Sch
 type scheduleMessage struct{ command mailbox.ScheduleMessage }
 
 func (m scheduleMessage) handle(b *mailboxActor) (view.Schedule, error) {
-	known, err := m.command.FindExisting(b.state)
+	known, sent, err := m.existing(b)
 	if err != nil {
 		return view.Schedule{}, err
+	}
+	if sent != nil {
+		return b.viewer().sentSchedule(sent, m.command.Text)
 	}
 	if known == nil {
 		if _, err := b.decide(m.command); err != nil {
@@ -72,6 +111,25 @@ func (m scheduleMessage) handle(b *mailboxActor) (view.Schedule, error) {
 		known = &all[len(all)-1]
 	}
 	return b.viewer().schedule(known)
+}
+
+// existing returns what there is under the key of the message, as mailbox.ScheduleMessage.FindExisting.
+func (m scheduleMessage) existing(b *mailboxActor) (known *mailbox.Schedule, sent *mailbox.Message, err error) {
+	_, err = recalled(b.old, func() (_ struct{}, err error) {
+		known, sent, err = m.command.FindExisting(b.state)
+		return
+	})
+	return known, sent, err
+}
+
+// sentSchedule returns a schedule that has ended with its message. It has no number any more.
+func (v *viewer) sentSchedule(m *mailbox.Message, text string) (view.Schedule, error) {
+	all := m.Recipients()
+	shown := view.Schedule{To: all[0], ToName: v.nameOf(all[0]), Header: m.Posted.Header, Text: text, Last: m.ID(), LastAt: m.Date()}
+	for _, id := range all[1:] {
+		shown.Also = append(shown.Also, view.Party{ID: id, Name: v.nameOf(id)})
+	}
+	return shown, v.absent
 }
 
 // schedule returns a schedule as it is shown.

@@ -284,6 +284,8 @@ func (q Search) query(ctx context.Context, a *Agent) (p projection.Query, err er
 		return p, parley.Refuse(parley.InvalidArgument, "unknown verdict %s", parley.Quoted(q.Verdict, 40)).WithHint("the verdicts are allowed and denied")
 	case len(q.Text) > projection.MaxText || len(q.Subject) > projection.MaxText || len(q.Tool) > projection.MaxText:
 		return p, parley.Refuse(parley.TooLarge, "a search has %d bytes of words at most", projection.MaxText)
+	case len(projection.Terms(q.Text)) > projection.MaxWords || len(projection.Terms(q.Subject)) > projection.MaxWords:
+		return p, parley.Refuse(parley.TooLarge, "a search is for %d words at most", projection.MaxWords).WithHint("leave some out, or put what stands in a row in quotation marks")
 	case q.Skip < 0 || q.Limit < 0 || q.Skip > projection.MaxFound:
 		return p, parley.Refuse(parley.InvalidArgument, "a search leaves out from 0 to %d messages", projection.MaxFound).WithHint("narrow it by a time or a sender")
 	}

@@ -457,7 +457,7 @@ func (c ForwardForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Ev
 	case c.To == s.ID:
 		return nil, parley.Refuse(parley.NotPermitted, "a form cannot be forwarded to its asker")
 	case f.mayAnswer(c.To):
-		return nil, parley.Refuse(parley.NotPermitted, "%s has the form already", c.To)
+		return nil, parley.Refuse(parley.NotPermitted, "that agent has the form already")
 	case s.Grants.isRevoked(c.Via):
 		return nil, parley.Refuse(parley.NotPermitted, "the forward was taken back")
 	case len(f.Holders) >= MaxHolders || len(f.Forwarded()) >= MaxHolders:

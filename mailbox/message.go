@@ -125,6 +125,8 @@ type PostMessage struct {
 	Reply capabilities.FormRef
 	All   bool
 	parley.Post
+
+	due uint64 // the schedule whose message it is; 0 for one that is sent at once
 }
 
 func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
@@ -133,6 +135,10 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	}
 	if _, ok, err := c.FindExisting(s); ok || err != nil {
 		return nil, err
+	}
+	// Under one key one message is sent: the schedule would find its own sent already, and say nothing.
+	if later := s.Mail.Schedules.underKey(c.Key); later != nil && later.Every == "" && later.Next != 0 && later.Schedule != c.due {
+		return nil, later.keyConflict("which is sent later")
 	}
 	if err := checkText("a key", c.Key, maxKey); err != nil {
 		return nil, err
@@ -383,7 +389,10 @@ func (c PostMessage) FindExisting(s *State) (*Message, bool, error) {
 	if err != nil {
 		return m, true, err
 	}
-	if !same {
+	switch {
+	case !same && (!c.Reply.IsZero() || !m.ReplyTo().IsZero()):
+		differs = append(differs, "the message that it replies to")
+	case !same:
 		differs = append(differs, "recipient")
 	}
 	if same, err = c.sameText(s, m.Posted.Text); err != nil {
@@ -416,6 +425,11 @@ func (c PostMessage) sameRecipient(s *State, sent *Message) (bool, error) {
 	if sent.Behind != nil && len(c.named()) == 1 && capabilities.Normal(c.named()[0]) == capabilities.Normal(sent.Behind.Path) {
 		return true, nil
 	}
+	return c.namesAll(s, sent.Recipients())
+}
+
+// namesAll reports whether the recipients that the message names are those of one before.
+func (c PostMessage) namesAll(s *State, before []capabilities.ID) (bool, error) {
 	var all []capabilities.ID
 	for _, to := range c.named() {
 		id, err := s.Namespace().addressed(to)
@@ -426,7 +440,6 @@ func (c PostMessage) sameRecipient(s *State, sent *Message) (bool, error) {
 			all = append(all, id)
 		}
 	}
-	before := sent.Recipients()
 	return len(all) == len(before) && !slices.ContainsFunc(before, func(id capabilities.ID) bool { return !slices.Contains(all, id) }), nil
 }
 

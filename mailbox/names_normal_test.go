@@ -84,8 +84,8 @@ func TestKeysInOtherNormalForm(t *testing.T) {
 				return mailbox.ScheduleMessage{To: "HOST", Post: parley.Post{Text: "t", Key: key}, At: v.Now + 100_000}
 			},
 		} {
-			v.Must("fae", command(keys[0]))
-			if again, err := v.Decide("fae", command(keys[1])); len(again) > 0 || err != nil {
+			v.Must("fae", command(name+keys[0]))
+			if again, err := v.Decide("fae", command(name+keys[1])); len(again) > 0 || err != nil {
 				t.Errorf("%s: again by %+q it is %v, %v", name, keys[1], again, err)
 			}
 		}

@@ -39,6 +39,9 @@ func (c PostMessage) recipients(s *State, now capabilities.Time) (to []capabilit
 		return nil, replyTo, parley.Refuse(parley.InvalidArgument, "reply to what? only a reply goes to all recipients of a message")
 	}
 	named := c.named()
+	if len(named) == 1 && named[0] == "" {
+		return nil, replyTo, parley.Refuse(parley.InvalidArgument, "to whom? give a recipient")
+	}
 	if len(named) > parley.MaxRecipients {
 		return nil, replyTo, parley.Refuse(parley.TooLarge, "a message to %d recipients is over the limit of %d", len(named), parley.MaxRecipients).
 			WithHint("send it to a group: parley agent group")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/vmihailenco/msgpack/v5"
 
@@ -72,26 +73,66 @@ type ScheduleMessage struct {
 	Next  func(every, zone string, after capabilities.Time) (capabilities.Time, error)
 }
 
-// FindExisting returns the schedule that was made under the same key. It refuses with INVALID_ARGUMENT a key that is used again for
-// another message.
-func (c ScheduleMessage) FindExisting(s *State) (*Schedule, error) {
+// FindExisting returns the schedule that was made under the same key, or the message that was sent under it: a repeated call may come when
+// the time has passed. It refuses with INVALID_ARGUMENT a key that is used again for another message, and fails with PagedOut.
+func (c ScheduleMessage) FindExisting(s *State) (*Schedule, *Message, error) {
 	if c.Key == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
-	i := slices.IndexFunc(s.Mail.Schedules.all, func(o Schedule) bool { return capabilities.Normal(o.Key) == capabilities.Normal(c.Key) })
+	found := s.Mail.Schedules.underKey(c.Key)
+	if found == nil {
+		if c.Every != "" { // what a series sends has no key
+			return nil, nil, nil
+		}
+		sent, _, err := PostMessage{To: c.To, Also: c.Also, Post: c.Post}.FindExisting(s)
+		return nil, sent, err
+	}
+	same, err := PostMessage{To: c.To, Also: c.Also}.namesAll(s, append([]capabilities.ID{found.To}, found.Also...))
+	if err != nil {
+		return nil, nil, err
+	}
+	var differs []string
+	for _, part := range []struct {
+		name string
+		same bool
+	}{
+		{"recipient", same},
+		{"text", c.Text == found.Text && c.Plain == found.Plain},
+		{"time", c.Every == found.Every && c.Zone == found.Zone && (c.Every != "" || c.At == found.At)},
+		{"priority", c.Priority.Rank() == found.Priority.Rank()},
+		{"subject", c.Subject == found.Subject},
+		{"files", slices.Equal(c.Files, found.Files)},
+	} {
+		if !part.same {
+			differs = append(differs, part.name)
+		}
+	}
+	if len(differs) > 0 {
+		return nil, nil, found.keyConflict("which differs in: " + strings.Join(differs, ", "))
+	}
+	return found, nil, nil
+}
+
+// underKey returns the schedule that was made under a key; nil if there is none.
+func (l *Schedules) underKey(key string) *Schedule {
+	if key == "" {
+		return nil
+	}
+	i := slices.IndexFunc(l.all, func(s Schedule) bool { return capabilities.Normal(s.Key) == capabilities.Normal(key) })
 	if i < 0 {
-		return nil, nil
+		return nil
 	}
-	found := &s.Mail.Schedules.all[i]
-	if found.Text != c.Text || found.Every != c.Every || found.Every == "" && found.At != c.At || !slices.Equal(found.Files, c.Files) {
-		return nil, parley.Refuse(parley.InvalidArgument, "the key %s was used for another message, which is scheduled", parley.Quoted(c.Key, 80)).
-			WithHint("use a key of its own for each")
-	}
-	return found, nil
+	return &l.all[i]
+}
+
+// keyConflict refuses the key of the schedule for something else.
+func (s *Schedule) keyConflict(why string) error {
+	return parley.Refuse(parley.InvalidArgument, "the key %s stands for schedule %d, %s", parley.Quoted(s.Key, 80), s.Schedule, why).
+		WithHint("give what is new a key of its own")
 }
 
 func (c ScheduleMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
-	if found, err := c.FindExisting(s); found != nil || err != nil {
+	if found, was, err := c.FindExisting(s); found != nil || was != nil || err != nil {
 		return nil, err
 	}
 	// What cannot be sent now is not promised for later.
@@ -172,7 +213,7 @@ func (c FireSchedule) decide(s *State, now capabilities.Time, ids IDs) ([]events
 	if !at.Escalate.IsZero() {
 		post.Escalate = at.Escalate.String()
 	}
-	due := PostMessage{To: at.To.String(), Post: post}
+	due := PostMessage{To: at.To.String(), Post: post, due: c.Schedule}
 	for _, id := range at.Also {
 		due.Also = append(due.Also, id.String())
 	}

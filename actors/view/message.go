@@ -218,10 +218,7 @@ type Member struct {
 
 // Words returns how far the message has come in words, with functions for the names of the member and of the group.
 func (m Member) Words(member func(Recipient) string, group func(id capabilities.ID, name string) string) string {
-	words := string(m.State) + " to " + member(m.Recipient)
-	if m.State == events.Handled {
-		words = string(m.State) + " by " + member(m.Recipient)
-	}
+	words := string(m.State) + preposition(m.State) + member(m.Recipient)
 	if m.How != "" {
 		words += " (" + m.How + ")"
 	}
@@ -229,6 +226,14 @@ func (m Member) Words(member func(Recipient) string, group func(id capabilities.
 		words += ", " + group(m.By, m.ByName) + " says"
 	}
 	return words
+}
+
+// preposition returns the word between a state and the agent that has the message in it.
+func preposition(s events.MessageState) string {
+	if s == events.Handled {
+		return " by "
+	}
+	return " to "
 }
 
 // RecipientWords returns recipients in words, as in "planner, reviewer and 2 more": at most so many by name. Name returns how one is
@@ -294,8 +299,9 @@ const (
 	KnownByNode Knowledge = "node" // the recipient's node says so
 )
 
-// Words returns the receipt in words, with a function for the name of an agent.
-func (r Receipt) Words(party func(id capabilities.ID, name string) string) string {
+// ReceiptWords returns a receipt of the message in words, with a function for the name of an agent. It names the reader of a message that
+// several got, and where that is another than the recipient.
+func (m *Message) ReceiptWords(r Receipt, party func(id capabilities.ID, name string) string) string {
 	words := string(r.State)
 	if r.State == "" {
 		words = "not delivered yet"
@@ -307,8 +313,8 @@ func (r Receipt) Words(party func(id capabilities.ID, name string) string) strin
 		}
 		return words
 	}
-	if r.State == events.Offered || r.Reader != r.By {
-		words += " to " + party(r.Reader, r.ReaderName)
+	if r.State == events.Offered || r.Reader != r.By || len(m.Recipients) > 1 {
+		words += preposition(r.State) + party(r.Reader, r.ReaderName)
 	}
 	if r.How != "" {
 		words += " (" + r.How + ")"

@@ -103,3 +103,32 @@ func TestUrgentComesFirst(t *testing.T) {
 		t.Errorf("got %v, want %v", rows, want)
 	}
 }
+
+// TestReceiptsInWords says of a message to one how far it has come, and of one to several with whom: who handled it, too.
+func TestReceiptsInWords(t *testing.T) {
+	fae, session := capabilities.ID{ULID: [16]byte{1}}, capabilities.ID{ULID: [16]byte{2}}
+	one, several := view.Message{}, view.Message{Recipients: []view.Recipient{{}, {}}}
+	handled := view.Receipt{By: fae, ByName: "fae", Reader: fae, ReaderName: "fae", State: events.Handled, How: "replied", Known: view.KnownByNode}
+	bySession := handled
+	bySession.Reader, bySession.ReaderName = session, "fae 2"
+	own := view.Receipt{Reader: fae, ReaderName: "you", State: events.Handled, How: "replied"}
+	waits := view.Receipt{By: fae, ByName: "fae", Reader: fae, ReaderName: "fae", State: events.Delivered}
+	shown := bySession
+	shown.State, shown.How = events.Shown, "transcript"
+	for _, c := range []struct {
+		message view.Message
+		receipt view.Receipt
+		want    string
+	}{
+		{one, handled, "handled (replied), its node says"},
+		{several, handled, "handled by fae (replied), its node says"},
+		{one, bySession, "handled by fae 2 (replied), its node says"},
+		{one, shown, "shown to fae 2 (transcript), its node says"},
+		{one, own, "handled by you (replied)"},
+		{several, waits, "delivered to fae"},
+	} {
+		if got := c.message.ReceiptWords(c.receipt, func(_ capabilities.ID, name string) string { return name }); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

@@ -7,7 +7,7 @@ import (
 
 // Schedule is a message that an agent sends later.
 type Schedule struct {
-	Number uint64          `json:"number"`
+	Number uint64          `json:"number"` // 0 for one whose message was sent: see Last
 	To     capabilities.ID `json:"to"`
 	ToName string          `json:"toName,omitempty"`
 	Also   []Party         `json:"also,omitempty"` // further recipients

@@ -41,7 +41,7 @@ build writes that a command runs.`,
 		Example: `  parley lease 'src/checkout/**' --ttl 30m --for rounding
   parley lease port:3000 --wait
   parley lease ls`,
-		Args: cobra.MinimumNArgs(1),
+		Args: atLeast("PATTERN"),
 		RunE: func(c *cobra.Command, args []string) error { return o.ask(c.Context(), env, args) },
 	}
 	f := c.Flags()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -121,6 +122,19 @@ func (p *program) begin(c *cobra.Command, _ []string) error {
 	if err := p.options.settle(c, p.lookup); err != nil {
 		return err
 	}
+	if err := c.ValidateFlagGroups(); err != nil { // cobra does it later, when an error is none of usage any more
+		return usage(c, "%s", flagGroup(err))
+	}
 	p.began = true
 	return nil
+}
+
+// flagGroup says in plain words which options cannot be given together: cobra's end with ": [at every] were all set".
+func flagGroup(err error) string {
+	_, rest, _ := strings.Cut(err.Error(), "; [")
+	names, _, ok := strings.Cut(rest, "]")
+	if !ok {
+		return err.Error()
+	}
+	return "--" + strings.Join(strings.Fields(names), " and --") + " cannot be given together"
 }

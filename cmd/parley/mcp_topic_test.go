@@ -52,6 +52,31 @@ func TestTopicsAreTools(t *testing.T) {
 	})
 }
 
+// TestModelRepeatsWhatIsSentLater has a model send a message later, by a key, and again: before it is sent, after that, and with another text.
+func TestModelRepeatsWhatIsSentLater(t *testing.T) {
+	t.Parallel()
+	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
+		m := h.connect(w, nil)
+		later := arguments{"recipient": "@host", "text": "look", "key": "later", "at": "2099-01-31T09:00:00Z"}
+		for range 2 {
+			if got := m.use("send_message", later); got.Error != nil || !strings.Contains(got.raw, `"schedule":1`) {
+				t.Errorf("%s", got.raw)
+			}
+		}
+		if got := m.use("send_message", arguments{"recipient": "@host", "text": "look", "key": "now"}); got.Error != nil {
+			t.Fatal(got.raw)
+		}
+		later["key"] = "now"
+		if got := m.use("send_message", later); got.Error != nil || !strings.Contains(got.raw, `"known":"sent already`) {
+			t.Errorf("%s", got.raw)
+		}
+		later["text"] = "look again"
+		if got := m.use("send_message", later); got.Error == nil || !strings.Contains(got.Error.Message, "differs in: text") {
+			t.Errorf("%s", got.raw)
+		}
+	})
+}
+
 // TestModelsAttachFiles has a model send files that it gives by their content. They are whole where they come.
 func TestModelsAttachFiles(t *testing.T) {
 	t.Parallel()
@@ -158,6 +183,7 @@ func TestRefusalsNameTools(t *testing.T) {
 			"post":           {arguments{"topic": "nothing", "text": "hello"}, "list_topics"},
 			"read_topic":     {arguments{"topic": "nothing"}, "list_topics"},
 			"lease":          {arguments{"patterns": []any{"port:3000"}, "team": "nobodies"}, "list_team"},
+			"release":        {arguments{"lease": 77}, "list_leases"},
 			"use_capability": {arguments{"name": "nothing"}, "@mail/3/notes"},
 			"claim_form":     {arguments{"forms": 1}, "it takes "},
 		} {

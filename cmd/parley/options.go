@@ -187,6 +187,18 @@ func (m *moment) Set(s string) error {
 	return nil
 }
 
+// in returns the instant that the text means in a time zone; the machine's for "". A duration means the same in all.
+func (m *moment) in(zone string) (time.Time, error) {
+	if _, err := parseDuration(m.text); err == nil || zone == "" {
+		return m.at, nil
+	}
+	where, err := time.LoadLocation(zone)
+	if err != nil || zone == "Local" {
+		return time.Time{}, parley.Refuse(parley.InvalidArgument, "unknown time zone %s", terminal.Quoted(zone)).WithHint("as in Europe/Berlin")
+	}
+	return terminal.Later(m.text, time.Now().In(where))
+}
+
 // pastMoment is a moment whose duration counts back from now.
 type pastMoment struct{ moment }
 

@@ -26,7 +26,7 @@ type scheduleOptions struct {
 func (o *scheduleOptions) flags(c *cobra.Command) {
 	c.Flags().Var(&o.at, "at", "send it then: a `time` from now (2h), 14:00, tomorrow or a moment (2026-01-31T12:00:00Z)")
 	c.Flags().StringVar(&o.every, "every", "", "send it at the times of a `series`: '0 9 * * 1-5' (minute, hour, day, month, weekday) or @daily")
-	c.Flags().StringVar(&o.zone, "tz", "", "the time `zone` of the series, as Europe/Berlin (default: the node's)")
+	c.Flags().StringVar(&o.zone, "tz", "", "the time `zone` of --every and of a time of day of --at, as Europe/Berlin (default: this machine's)")
 	c.MarkFlagsMutuallyExclusive("at", "every")
 }
 
@@ -36,9 +36,19 @@ func (o *scheduleOptions) isLater() bool { return !o.at.at.IsZero() || o.every !
 func (o *scheduleOptions) send(ctx context.Context, env *environment, to []string, p parley.Post) error {
 	r := api.ScheduleRequest{Acting: env.acting(), Recipient: to[0], Recipients: to[1:], Post: p, Every: o.every, Zone: o.zone}
 	if !o.at.at.IsZero() {
-		r.At = capabilities.At(o.at.at)
+		at, err := o.at.in(o.zone)
+		if err != nil {
+			return err
+		}
+		r.At, r.Zone = capabilities.At(at), ""
 	}
 	return perform(ctx, env, api.Schedule, r, func(s view.Schedule) string {
+		if s.Number == 0 { // the call is a repeated one
+			return fmt.Sprintf("sent already, as %s", s.Last)
+		}
+		if s.Next == 0 {
+			return fmt.Sprintf("schedule %d was not sent: %s", s.Number, terminal.Visible(s.Refused))
+		}
 		return fmt.Sprintf("scheduled as %d for %s", s.Number, env.screen().Moment(s.Next.Std(), s.Next.String()))
 	})
 }

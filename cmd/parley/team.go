@@ -22,7 +22,7 @@ func teamCommand(env *environment) *cobra.Command {
 of their folder; "parley setup NAME --team TEAM" puts that in. All of it is by grants, which "parley grants" lists; who leaves loses these, and keeps
 what it had otherwise. A lease of a member counts among the members.`,
 		Example: "  parley team shop add planner reviewer\n  parley team shop show\n  parley team ls",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    atLeast("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			verb := "show"
 			if len(args) > 1 {

@@ -1,8 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"parley"
@@ -50,7 +53,19 @@ func Decode(body []byte, req any) error {
 		return err
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return parley.Refuse(parley.InvalidArgument, "%s: a %s does not belong there", wrong.Field, wrong.Value)
+		return WrongType(wrong)
 	}
 	return parley.Refuse(parley.InvalidArgument, "the request is not JSON: %v", err)
+}
+
+// WrongType refuses a value of another type than its member has, with that as the request calls it: the decoder puts the names of types that the
+// request is made of before it, as in Post.Header.ackBy.
+func WrongType(wrong *json.UnmarshalTypeError) *parley.Error {
+	parts := strings.Split(wrong.Field, ".")
+	parts = slices.DeleteFunc(parts, func(name string) bool { return name == "" || name[0] >= 'A' && name[0] <= 'Z' })
+	article := "a"
+	if strings.HasPrefix(wrong.Value, "array") || strings.HasPrefix(wrong.Value, "object") {
+		article = "an"
+	}
+	return parley.Refuse(parley.InvalidArgument, "%s: %s %s does not belong there", cmp.Or(strings.Join(parts, "."), "the request"), article, wrong.Value)
 }

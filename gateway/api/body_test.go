@@ -60,3 +60,16 @@ func FuzzBody(f *testing.F) {
 		}
 	})
 }
+
+// TestWrongTypeIsNamedAsInTheRequest names a member that has a value of another type as who sends the request does, also one of a part that several
+// requests have.
+func TestWrongTypeIsNamedAsInTheRequest(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"text":1}`: "text: a number does not belong there", `{"ackBy":-5}`: "ackBy: a number does not belong there",
+		`{"as":1}`: "as: a number does not belong there", `[]`: "the request: an array does not belong there",
+	} {
+		if got := parley.AsError(Decode([]byte(text), new(ReplyRequest))).Message; got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}

@@ -69,7 +69,7 @@ func (c *call) read(arguments any) error {
 		return err
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return parley.Refuse(parley.InvalidArgument, "%s: a %s does not belong there", wrong.Field, wrong.Value)
+		return api.WrongType(wrong)
 	}
 	return cmp.Or(checkNames(c.schema, raw), error(parley.Refuse(parley.InvalidArgument, "the arguments cannot be read: %v", err)))
 }
@@ -155,6 +155,8 @@ func hintOf(tool string, code parley.Code) string {
 		return "list_topics lists the topics"
 	case operations["lease"], operations["list_team"]:
 		return "list_team lists the teams"
+	case operations["release"]:
+		return "list_leases lists the leases"
 	case operations["use_capability"]:
 		return "the message or the answer that gave it says how it is called, as @mail/3/notes"
 	}

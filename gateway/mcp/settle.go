@@ -199,10 +199,21 @@ func scheduleMessage(ctx context.Context, c *call, r api.ScheduleRequest) (any, 
 		return nil, parley.Refuse(parley.InvalidArgument, "a reply is sent at once").WithHint("give a recipient to send a message later")
 	}
 	s, err := api.Schedule.Do(ctx, c.agent, r)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.Number == 0: // the call is repeated after its time
+		return struct {
+			Message capabilities.ID `json:"message"`
+			Known   string          `json:"known"`
+		}{s.Last, "sent already, when its time had come"}, nil
+	case s.Next == 0:
+		return nil, parley.Refuse(parley.InvalidArgument, "it was not sent when its time had come: %s", s.Refused).WithHint("send it again with another key")
+	}
 	return struct {
 		Schedule uint64            `json:"schedule"`
 		Next     capabilities.Time `json:"next"`
-	}{s.Number, s.Next}, err
+	}{s.Number, s.Next}, nil
 }
 
 // acknowledge tells the sender of a message that the agent has taken note of it.

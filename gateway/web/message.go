@@ -135,7 +135,7 @@ func (c card) Progress() string {
 	}
 	var all []string
 	for _, r := range c.Receipts {
-		all = append(all, r.Words(func(id capabilities.ID, name string) string { return cmp.Or(name, view.ShortID(id)) }))
+		all = append(all, c.ReceiptWords(r, func(id capabilities.ID, name string) string { return cmp.Or(name, view.ShortID(id)) }))
 	}
 	for _, m := range c.Members {
 		all = append(all, m.Words(func(r view.Recipient) string { return recipients([]view.Recipient{r}, 1) }, func(id capabilities.ID, name string) string { return cmp.Or(name, view.ShortID(id)) }))

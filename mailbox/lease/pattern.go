@@ -35,8 +35,17 @@ func Parse(text, folder string) (Pattern, error) {
 		return "", parley.Refuse(parley.InvalidArgument, "the pattern %s holds characters that do not show", parley.Quoted(text, 80))
 	}
 	text = capabilities.Normal(text)
-	if isName(text) {
-		return Pattern(text), nil
+	if kind, name, ok := strings.Cut(text, ":"); ok { // as people write it: two who mean one port are to have one lease
+		kind, name = strings.ToLower(strings.TrimSpace(kind)), strings.TrimSpace(name)
+		switch {
+		case isName(kind+":"+name) && strings.Contains(name, "*"):
+			return "", parley.Refuse(parley.InvalidArgument, "the name %s has a *, which stands for nothing else in a name", parley.Quoted(text, 80)).
+				WithHint("give each name, as in branch:main branch:next")
+		case isName(kind + ":" + name):
+			return Pattern(kind + ":" + name), nil
+		case isName(kind + ":" + unheard):
+			return "", parley.Refuse(parley.InvalidArgument, "the pattern %s has a kind and no name", parley.Quoted(text, 80)).WithHint("give both, as in port:3000")
+		}
 	}
 	if hasDrive(folder) || hasDrive(text) {
 		text, folder = strings.ReplaceAll(text, `\`, "/"), strings.ReplaceAll(folder, `\`, "/")

@@ -18,6 +18,9 @@ func TestPatternsAreRead(t *testing.T) {
 		{"../other/a.go", "/srv/shop", "/srv/other/a.go"},
 		{"/etc/hosts", "/srv/shop", "/etc/hosts"},
 		{"port:3000", "", "port:3000"},
+		{"Port: 3000", "/srv/shop", "port:3000"},
+		{"./Port:3000", "/srv/shop", "/srv/shop/Port:3000"},
+		{"branch: Main ", "", "branch:Main"},
 		{"branch:feature/rounding", "/srv/shop", "branch:feature/rounding"},
 		{`src\a.go`, `C:\shop`, "C:/shop/src/a.go"},
 		{`C:\shop\src\*.go`, "/", "C:/shop/src/*.go"},
@@ -35,7 +38,7 @@ func TestPatternsAreRead(t *testing.T) {
 func TestPatternsOfEverythingAreRefused(t *testing.T) {
 	for _, text := range []string{
 		"**", "*", ".", "./", "**/*", "*/**", "?*", "***", "**/**", "../shop", "../shop/**", "..", "../**", "/", "/**", "/*", "/srv/**", "/srv", "/*/shop/src",
-		"src/..", "src/../**", "",
+		"src/..", "src/../**", "", "port:", "Port: ", "branch:feature/*",
 		"src/*/../a", "a\x00b", "a\u202eb", "\xff", strings.Repeat("a", 2000), strings.Repeat("a/", 100), strings.Repeat("*a", 20),
 	} {
 		if got, err := lease.Parse(text, "/srv/shop"); err == nil {

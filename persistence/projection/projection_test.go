@@ -151,6 +151,24 @@ func TestEndsAreFoundInTheirOrder(t *testing.T) {
 	other.want(Query{Order: Ended}, 1)
 }
 
+// TestWordsWithoutSpacesAreFound searches in scripts that put no spaces between words, for a part of what was written, whole and as the beginning of a
+// word. Letters in another order are not found, nor are words of other scripts by a part of them.
+func TestWordsWithoutSpacesAreFound(t *testing.T) {
+	b := &box{t: t, index: open(t), id: self}
+	for _, text := range []string{"日本語のメッセージ テスト", "ไทยไม่มีช่องว่าง", "build v2の結果 is red"} {
+		b.message(bob, text, capabilities.ID{})
+	}
+	for words, want := range map[string][]uint64{
+		"日本": {0}, "本語": {0}, "メッセ": {0}, "ﾃｽﾄ": {0}, "日本*": {0}, "テスト 日": {0}, `"語の"`: {0}, "語日": nil, "本日": nil,
+		"ไทย": {1}, "ช่อง": {1}, "ว่าง": {1}, "งาน": nil,
+		"結果": {2}, "v2": {2}, "v2の結": {2}, "buil": nil, "build 結果": {2},
+	} {
+		if got := b.find(Query{Words: words}); !slices.Equal(got, want) {
+			t.Errorf("%s is in %v, want %v", words, got, want)
+		}
+	}
+}
+
 // TestWordsAreNoOperators searches for what the query language of the index would read as more than words.
 func TestWordsAreNoOperators(t *testing.T) {
 	t.Parallel()

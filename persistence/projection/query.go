@@ -48,7 +48,7 @@ type Query struct {
 
 // Bounds of a query.
 const (
-	maxWords     = 32
+	MaxWords     = 32   // and phrases, of Words or Subject
 	MaxText      = 1000 // bytes of Words or Subject
 	defaultLimit = 100
 	MaxFound     = 1000 // Limit, and Skip
@@ -56,9 +56,17 @@ const (
 
 // match returns words as the index matches them: each is quoted, so that none is an operator. It is "" for none.
 func match(column, words string) string {
-	var terms []string
+	terms := Terms(words)
+	if len(terms) == 0 {
+		return ""
+	}
+	return column + "(" + strings.Join(terms[:min(len(terms), MaxWords)], " AND ") + ")"
+}
+
+// Terms returns the words and phrases that are searched for, as the index matches them. A search has MaxWords of them at most.
+func Terms(words string) (terms []string) {
 	add := func(term string, prefix bool) {
-		if !strings.ContainsFunc(term, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) || len(terms) == maxWords {
+		if !strings.ContainsFunc(term, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
 			return
 		}
 		term = folded(term)
@@ -78,10 +86,7 @@ func match(column, words string) string {
 			add(whole, prefix)
 		}
 	}
-	if len(terms) == 0 {
-		return ""
-	}
-	return column + "(" + strings.Join(terms, " AND ") + ")"
+	return terms
 }
 
 // Find returns the numbers of the messages that fit a query, in its order, and whether there may be more. It fails with ErrOrder if the

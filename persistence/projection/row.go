@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/cases"
@@ -171,7 +172,28 @@ func folded(text string) string {
 	if isASCII(text) { // the index folds these
 		return text
 	}
-	return cases.Fold().String(norm.NFKC.String(text))
+	return apart(cases.Fold().String(norm.NFKC.String(text)))
+}
+
+// unspaced are the scripts that put no spaces between words: for the index, which knows words by those alone, a sentence would be one word.
+var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
+
+// apart has each letter of these scripts stand alone. What is searched for is written so too, and is a phrase: its letters in a row.
+func apart(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return unicode.In(r, unspaced...) }) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if alone := unicode.In(r, unspaced...) && unicode.IsLetter(r); alone {
+			b.WriteByte(' ')
+			b.WriteRune(r)
+			b.WriteByte(' ')
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 func isASCII(text string) bool {

@@ -261,7 +261,7 @@ func Receipts(e view.Message, s terminal.Screen) (lines []Line) {
 		lines = append(lines, Line{Note, "if it is not acknowledged in time, it goes to " + cmp.Or(recipient(*e.Escalate), "another agent")})
 	}
 	for _, r := range e.Receipts {
-		words := r.Words(partyOf(&e))
+		words := e.ReceiptWords(r, partyOf(&e))
 		if r.At != 0 {
 			words += ", " + s.Moment(r.At.Std(), r.At.String())
 		}
@@ -428,8 +428,13 @@ func verb(e view.Message, with string) string {
 			words = append(words, "saying why: "+terminal.Quoted(p.Reason))
 		}
 	default:
-		words = []string{string(e.Priority), "sent", terminal.Quoted(e.Text), with}
-		if e.Subject != "" {
+		words = []string{string(e.Priority), "sent", terminal.Quoted(e.Text), with, withFiles(e.Files)}
+		switch {
+		case e.Text == "" && e.Subject != "":
+			words[2] = terminal.Quoted(e.Subject)
+		case e.Text == "" && len(e.Files) > 0:
+			words[2] = "no text"
+		case e.Subject != "":
 			words[2] = terminal.Quoted(e.Subject) + ": " + words[2]
 		}
 		if e.Priority != "" {
@@ -441,6 +446,17 @@ func verb(e view.Message, with string) string {
 		}
 	}
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
+}
+
+// withFiles says that a message carries files; "" for none.
+func withFiles(files []events.File) string {
+	switch len(files) {
+	case 0:
+		return ""
+	case 1:
+		return "with the file " + terminal.Quoted(files[0].Name)
+	}
+	return fmt.Sprintf("with %d files", len(files))
 }
 
 // preposition returns the word between the action of a message of a type and its recipient.

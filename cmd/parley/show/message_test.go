@@ -38,6 +38,15 @@ func TestLines(t *testing.T) {
 		`2. "` + someone.String() + `" replied "hi" in reply to #1 at "2026-02-25T10:00:00.000Z" (dismissed)`: {
 			Number: 2, Type: "message", From: someone, Text: "hi", Date: when, ReplyTo: someone, ReplyNumber: &one, Dismissed: true,
 		},
+		`7. "fae" sent "the log" with the file "a.log" at "2026-02-25T10:00:00.000Z"`: {
+			Number: 7, Type: "message", FromName: "fae", Text: "the log", Header: parley.Header{Files: []events.File{{Name: "a.log"}}}, Date: when,
+		},
+		`8. "fae" sent no text with 2 files at "2026-02-25T10:00:00.000Z"`: {
+			Number: 8, Type: "message", FromName: "fae", Header: parley.Header{Files: []events.File{{Name: "a.log"}, {Name: "b.log"}}}, Date: when,
+		},
+		`9. "fae" sent "Lunch" at "2026-02-25T10:00:00.000Z"`: {
+			Number: 9, Type: "message", FromName: "fae", Header: parley.Header{Subject: "Lunch"}, Date: when,
+		},
 		`3. "bob" requested "x" at "2026-02-25T10:00:00.000Z" - superseded by "bob" at "2026-02-25T10:00:00.000Z": n\n`: {
 			Number: 3, Type: "request", FromName: "bob", Description: "x", Date: when,
 			Outcome: &view.Outcome{Status: view.StatusSuperseded, By: someone, ByName: "bob", At: when, Note: "n\n"},
