@@ -375,7 +375,7 @@ func TestNoticeIsParleysAlone(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	for i := range 40 {
-		f.send("shop-1", strings.Repeat("many words ", i), "")
+		f.send("shop-1", strings.Repeat("many words ", i+1), "")
 	}
 	if got := f.notice(one, api.MailMoment{Moment: api.MomentStop}); !strings.Contains(got, "40 new messages: ") || !strings.Contains(got, ", 35 more. ") || len(got) > 400 {
 		t.Errorf("%q", got)
