@@ -159,6 +159,9 @@ func (j *Journal) store(ctx context.Context, f *frame) error {
 // While a slow disk has the server wait, neither is answered.
 func (l *link) publish(ctx context.Context, f *frame) error {
 	l.resetInterrupt()
+	if err := l.blocks.whole(); err != nil {
+		return err
+	}
 	reply, err := l.send(f.Number-1, f.bytes)
 	if err != nil {
 		return err

@@ -442,8 +442,8 @@ func TestDamageInTheMiddleSaysWhatIsWhole(t *testing.T) {
 	w.check(t, openEventually(t, o))
 }
 
-// TestLogFileThatIsTakenFromARunningNodeIsNoticed removes the log's newest file while the journal is open, or puts a copy in its place. The
-// server goes on to write to the file that has no name, and acknowledges: the journal acknowledges nothing of that, and writes nothing in
+// TestLogFileThatIsTakenFromARunningNodeIsNoticed removes the log's newest file while the journal is open, cuts it short, or puts a copy in
+// its place. The server goes on to write to the file, where that ended, and acknowledges: the journal acknowledges nothing of that, and writes nothing in
 // its place. With the file all is there again. It goes on through a file that the server itself has put there, and through a new one.
 func TestLogFileThatIsTakenFromARunningNodeIsNoticed(t *testing.T) {
 	for name, take := range map[string]func(path string) error{
@@ -453,6 +453,14 @@ func TestLogFileThatIsTakenFromARunningNodeIsNoticed(t *testing.T) {
 			text, err := os.ReadFile(path)
 			return errors.Join(err, os.Remove(path), os.WriteFile(path, text, 0o600))
 		},
+		"cut to half": func(path string) error {
+			info, err := os.Stat(path)
+			if err != nil {
+				return err
+			}
+			return os.Truncate(path, info.Size()/2)
+		},
+		"emptied": func(path string) error { return os.Truncate(path, 0) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -479,7 +487,7 @@ func TestLogFileThatIsTakenFromARunningNodeIsNoticed(t *testing.T) {
 			}
 			wantCode(t, await(t, j, j.Append(w.section(t, 1, 1))), parley.ReadOnly) // it is not known: the file may come back
 			eventually.Holds(t, "the journal stops for good", func() bool { return parley.CodeOf(j.Reopen(t.Context())) == parley.CorruptLog })
-			if err := j.Err(); !strings.Contains(err.Error(), "the file "+filepath.Base(newest)+" of the log was removed or replaced while the node runs") {
+			if err := j.Err(); !strings.Contains(err.Error(), "the file "+filepath.Base(newest)+" of the log was removed, replaced or cut short while the node runs") {
 				t.Errorf("the error is %v", err)
 			}
 			if name != "moved" {

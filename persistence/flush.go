@@ -25,13 +25,14 @@ type names struct {
 	mu     sync.Mutex
 	at     time.Time   // of the folder when it was last flushed
 	newest os.FileInfo // the file of the highest number when it was last looked at, nil if there was none
+	size   int64       // of that file, in bytes, when what was acknowledged was last in it; 0 if that is not known
 	cuts   int         // under way: the server may put another file in the place of one
 }
 
 // moved returns the error for a file of the log that has no name any more. The server has it open, writes to it, and acknowledges. The journal
 // is not opened again by itself: the server would begin a new log in the place of the file.
 func moved(name string) error {
-	return parley.Refuse(parley.CorruptLog, "the file %s of the log was removed or replaced while the node runs", name).
+	return parley.Refuse(parley.CorruptLog, "the file %s of the log was removed, replaced or cut short while the node runs", name).
 		WithHint("stop the node, put the file back from where it is now or from a snapshot of the disk, and start the node again; else restore a backup into a new folder")
 }
 
@@ -52,7 +53,7 @@ func (n *names) check() error {
 		}
 	}
 	was := n.newest
-	n.newest = nil
+	n.newest, n.size = nil, 0
 	if name != "" {
 		if n.newest, err = os.Stat(filepath.Join(n.folder, name)); err != nil {
 			return err
@@ -69,6 +70,24 @@ func (n *names) check() error {
 		return nil
 	}
 	return moved(was.Name())
+}
+
+// whole fails if the newest file of a log that is watched has become shorter since the last flush. The server would write on where the file
+// ended, with a hole before that.
+func (n *names) whole() error {
+	if n == nil {
+		return nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.newest == nil || n.size == 0 || n.cuts > 0 {
+		return nil
+	}
+	info, err := os.Stat(filepath.Join(n.folder, n.newest.Name()))
+	if err == nil && info.Size() < n.size {
+		return moved(n.newest.Name())
+	}
+	return nil // flush looks for one that is not there
 }
 
 // isBehind reports whether a file of the log comes before another.
@@ -96,6 +115,7 @@ func (n *names) cutting() (done func()) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.cuts += more
+		n.size = 0
 		if n.cuts == 0 {
 			n.newest = nil
 			_ = n.check() // the next flush looks again
@@ -123,6 +143,11 @@ func (n *names) flush() error {
 	}
 	if err != nil {
 		return fmt.Errorf("flush the disk: %w", err)
+	}
+	if n.newest != nil && n.cuts == 0 {
+		if info, err := os.Stat(filepath.Join(n.folder, n.newest.Name())); err == nil {
+			n.size = info.Size()
+		}
 	}
 	return nil
 }

@@ -448,6 +448,9 @@ func waitForForm(ctx context.Context, env *environment, id string, w waiting) (v
 		return view.Outcome{}, parley.Refuse(parley.Timeout, "%s is not %s after %s; %s%s", id, until, timeout, more, waitsForDisk(ctx, env)).WithHint("%s", again)
 	case parley.CodeOf(err) == parley.Timeout:
 		return view.Outcome{}, parley.Refuse(parley.Timeout, "no answer to %s after %s; it stays open%s", id, timeout, waitsForDisk(ctx, env)).WithHint("%s", again)
+	case parley.CodeOf(err) == parley.NotAForm:
+		e, _ := errors.AsType[*parley.Error](err) // CodeOf found one
+		return view.Outcome{}, e.WithHint("wait until the message has come so far: parley await %s --until shown%s", shell.Word(id), env.asFlag())
 	case parley.CodeOf(err) == parley.NotRunning && known:
 		e, _ := errors.AsType[*parley.Error](err) // CodeOf found one
 		return view.Outcome{}, e.WithHint("what was asked is on disk; once the node runs again, %s", again)
