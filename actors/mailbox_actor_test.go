@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -107,10 +109,26 @@ func TestDeadlineFiresAfterRestart(t *testing.T) {
 	}
 }
 
+// countingLog is a log handler that counts the records whose message begins so.
+type countingLog struct {
+	slog.Handler
+	prefix string
+	count  *atomic.Int64
+}
+
+func (h countingLog) Enabled(context.Context, slog.Level) bool { return true }
+func (h countingLog) Handle(_ context.Context, r slog.Record) error {
+	if strings.HasPrefix(r.Message, h.prefix) {
+		h.count.Add(1)
+	}
+	return nil
+}
+
+// TestRecordedTimeNeverGoesBack puts the clock back by a day. The node says so, and no time goes back.
 func TestRecordedTimeNeverGoesBack(t *testing.T) {
-	var skew atomic.Int64
+	var skew, said atomic.Int64
 	clock := func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }
-	n := openWith(t, Options{Folder: t.TempDir(), Clock: clock})
+	n := openWith(t, Options{Folder: t.TempDir(), Clock: clock, Log: slog.New(countingLog{slog.DiscardHandler, "the clock is behind", &said})})
 	fae := guest(t, n, "fae")
 	first := ask(t, fae, parley.Form{})
 	skew.Store(-int64(24 * time.Hour))
@@ -127,6 +145,7 @@ func TestRecordedTimeNeverGoesBack(t *testing.T) {
 			t.Errorf("time goes back in the log: %s after %s", logged.Entries[i].At, logged.Entries[i-1].At)
 		}
 	}
+	eventually.Holds(t, "the node says that the clock is behind", func() bool { return said.Load() > 0 })
 }
 
 // TestDiskFailureMakesNodeReadOnly fails all writes for a while. Acknowledged forms remain, refused ones leave no trace, and

@@ -21,6 +21,8 @@ type scheduler struct {
 	known map[capabilities.ID]capabilities.Time // the earliest deadline in the heap by mailbox
 	timer *time.Timer
 	ended bool
+
+	behind bool // the clock is behind the log, and that was said; of look alone
 }
 
 // schedulerTick bounds the delay with which a change of the wall clock and an idle mailbox are noticed.
@@ -79,9 +81,28 @@ func (c *scheduler) pause() time.Duration {
 	return min(max(until, 0), schedulerTick)
 }
 
+// behindLeast is how far the clock has to be behind the log for that to be said. Smaller steps are those of a clock that is kept right.
+const behindLeast = time.Minute
+
+// noteClock says once that the clock is behind the newest time in the log: it was put back, or had run ahead before. The node's time stands
+// still then, since it never goes back.
+func (c *scheduler) noteClock() {
+	behind := c.node.now().Std().Sub(c.node.o.Clock())
+	if behind < behindLeast {
+		c.behind = false
+		return
+	}
+	if !c.behind {
+		c.behind = true
+		c.node.log.Warn("the clock is behind the newest time in the log: until it has caught up the node's time stands still, and times that were "+
+			"counted from now by the clock have passed already", "behind", behind.Round(time.Second).String())
+	}
+}
+
 // look sends a message to each mailbox whose deadline has passed, and records pending acks. It passivates idle
 // mailboxes, frees idle schemas, and archives the log beyond the retention.
 func (c *scheduler) look() {
+	c.noteClock()
 	for _, id := range c.passed(c.node.now()) {
 		c.node.registry.tell(id, 0, expireForms{c, id})
 	}
