@@ -66,6 +66,17 @@ func (env *environment) Call(ctx context.Context, operation string, req, resp an
 	return c.Call(ctx, operation, req, resp)
 }
 
+// patient makes calls as env does and, where that is harmless, again through a restart of the node: for what asks, and then waits.
+type patient struct{ env *environment }
+
+// Call implements api.Client.
+func (p patient) Call(ctx context.Context, operation string, req, resp any) error {
+	c := p.env.waiter(false)
+	defer c.Close()
+	defer p.env.noteDisk(ctx)()
+	return c.Call(ctx, operation, req, resp)
+}
+
 // noteDisk says on standard error that the node waits for its disk, if that is so a while after the beginning of a call. It
 // returns the function that ends this.
 func (env *environment) noteDisk(ctx context.Context) (end func()) {

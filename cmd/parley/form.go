@@ -374,14 +374,14 @@ func formFields(env *environment, c *cobra.Command, args []string, file string) 
 const leastAccept = 2 * time.Second
 
 // askWithin calls an operation that asks. It gives up with TIMEOUT when the time of the whole wait has passed before the ask
-// was accepted; 0 is without limit.
+// was accepted; 0 is without limit. A node that is killed before it has answered is asked again once it is back.
 func askWithin[Req, Resp any](ctx context.Context, env *environment, timeout duration, o api.Op[Req, Resp], r Req) (Resp, error) {
 	if timeout == 0 {
-		return o.Do(ctx, env, r)
+		return o.Do(ctx, patient{env}, r)
 	}
 	within, cancel := context.WithTimeout(ctx, max(time.Duration(timeout), leastAccept))
 	defer cancel()
-	asked, err := o.Do(within, env, r)
+	asked, err := o.Do(within, patient{env}, r)
 	if err == nil || within.Err() == nil || ctx.Err() != nil {
 		return asked, err
 	}

@@ -3,6 +3,7 @@
 package disktest
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"strconv"
@@ -29,6 +30,10 @@ type Disk struct {
 	record  *Record // nil records nothing
 }
 
+// busyFor is how long a disk may have files open after its test: a process that another test starts has those of this one until it runs
+// its program.
+const busyFor = 10 * time.Second
+
 // Mount mounts an empty disk until the test ends. It skips the test if nothing can be mounted.
 func Mount(t testing.TB) *Disk {
 	t.Helper()
@@ -53,7 +58,10 @@ func Mount(t testing.TB) *Disk {
 		d.OnWrite(nil)
 		d.OnRead(nil)
 		d.OnRename(nil)
-		if err := server.Unmount(); err != nil {
+		err := server.Unmount()
+		for end := time.Now().Add(busyFor); errors.Is(err, syscall.EBUSY) && time.Now().Before(end); err = server.Unmount() { // it waits between its attempts
+		}
+		if err != nil {
 			t.Error(err)
 		}
 		_ = watch.Process.Kill()
