@@ -118,7 +118,8 @@ func (l *Schedules) underKey(key string) *Schedule {
 	if key == "" {
 		return nil
 	}
-	i := slices.IndexFunc(l.all, func(s Schedule) bool { return capabilities.Normal(s.Key) == capabilities.Normal(key) })
+	key = capabilities.Normal(key)
+	i := slices.IndexFunc(l.all, func(s Schedule) bool { return capabilities.Normal(s.Key) == key })
 	if i < 0 {
 		return nil
 	}

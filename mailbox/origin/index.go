@@ -18,28 +18,44 @@ func keyOf(o *events.Origin) key {
 }
 
 // Index lists the numbers of forms by their origins. The zero value is empty.
-type Index struct{ numbers map[key][]uint64 }
+type Index struct {
+	dialects map[string]map[key][]uint64 // without empty ones: what is of one dialect costs nothing for the others
+}
+
+// keep has a key stand for some numbers, or for nothing.
+func (x *Index) keep(k key, numbers []uint64) {
+	of := x.dialects[k.dialect]
+	switch {
+	case len(numbers) == 0:
+		if delete(of, k); len(of) == 0 {
+			delete(x.dialects, k.dialect)
+		}
+		return
+	case x.dialects == nil:
+		x.dialects = map[string]map[key][]uint64{}
+	}
+	if of == nil {
+		of = map[key][]uint64{}
+		x.dialects[k.dialect] = of
+	}
+	of[k] = numbers
+}
 
 // Add enters a form. It has no effect for a number that is listed.
 func (x *Index) Add(o *events.Origin, n uint64) {
-	if x.numbers == nil {
-		x.numbers = map[key][]uint64{}
-	}
 	k := keyOf(o)
-	if i, found := slices.BinarySearch(x.numbers[k], n); !found {
-		x.numbers[k] = slices.Insert(x.numbers[k], i, n)
+	numbers := x.dialects[k.dialect][k]
+	if i, found := slices.BinarySearch(numbers, n); !found {
+		x.keep(k, slices.Insert(numbers, i, n))
 	}
 }
 
 // Remove removes a form. It has no effect for a number that is not listed.
 func (x *Index) Remove(o *events.Origin, n uint64) {
 	k := keyOf(o)
-	i, found := slices.BinarySearch(x.numbers[k], n)
-	if !found {
-		return
-	}
-	if x.numbers[k] = slices.Delete(x.numbers[k], i, i+1); len(x.numbers[k]) == 0 {
-		delete(x.numbers, k)
+	numbers := x.dialects[k.dialect][k]
+	if i, found := slices.BinarySearch(numbers, n); found {
+		x.keep(k, slices.Delete(numbers, i, i+1))
 	}
 }
 
@@ -48,13 +64,11 @@ func (x *Index) Remove(o *events.Origin, n uint64) {
 func (x *Index) Of(o *events.Origin) []uint64 {
 	k := keyOf(o)
 	if k != (key{dialect: k.dialect}) {
-		return slices.Clone(x.numbers[k])
+		return slices.Clone(x.dialects[k.dialect][k])
 	}
 	var all []uint64
-	for of, numbers := range x.numbers {
-		if of.dialect == k.dialect {
-			all = append(all, numbers...)
-		}
+	for _, numbers := range x.dialects[k.dialect] {
+		all = append(all, numbers...)
 	}
 	slices.Sort(all)
 	return all
@@ -69,8 +83,10 @@ type Entry struct {
 // Entries returns what the index has, ordered by the first numbers.
 func (x *Index) Entries() []Entry {
 	var all []Entry
-	for k, numbers := range x.numbers {
-		all = append(all, Entry{k.dialect, k.session, k.run, k.agent, k.id, numbers})
+	for _, of := range x.dialects {
+		for k, numbers := range of {
+			all = append(all, Entry{k.dialect, k.session, k.run, k.agent, k.id, numbers})
+		}
 	}
 	slices.SortFunc(all, func(a, b Entry) int { return slices.Compare(a.Numbers, b.Numbers) })
 	return all
@@ -78,8 +94,5 @@ func (x *Index) Entries() []Entry {
 
 // Restore enters an entry, whose numbers the index owns from then on.
 func (x *Index) Restore(e Entry) {
-	if x.numbers == nil {
-		x.numbers = map[key][]uint64{}
-	}
-	x.numbers[key{e.Dialect, e.Session, e.Run, e.Agent, e.ID}] = e.Numbers
+	x.keep(key{e.Dialect, e.Session, e.Run, e.Agent, e.ID}, e.Numbers)
 }
