@@ -206,8 +206,8 @@ func TestFilesCountForTheirStorer(t *testing.T) {
 // TestSweepRemovesWhatNobodyWants sweeps a node: a file that was sent stays until its message was dismissed long ago by both.
 func TestSweepRemovesWhatNobodyWants(t *testing.T) {
 	t.Parallel()
-	now := time.Now()
-	n := openWith(t, Options{Folder: t.TempDir(), Name: "test", Clock: func() time.Time { return now }})
+	var clock shiftedClock
+	n := openWith(t, Options{Folder: t.TempDir(), Clock: clock.now})
 	fae := guest(t, n, "fae")
 	sent, unsent := storeText(t, fae, "a", []byte("sent"), 10), storeText(t, fae, "b", []byte("unsent"), 10)
 	ref := attach(t, fae, "HOST", sent)
@@ -226,21 +226,21 @@ func TestSweepRemovesWhatNobodyWants(t *testing.T) {
 	if c := count(); c != 2 {
 		t.Errorf("%d files", c)
 	}
-	now = now.Add(10 * 24 * time.Hour)
+	clock.forward(10 * 24 * time.Hour)
 	if c := count(); c != 1 {
 		t.Errorf("after ten days: %d files", c)
 	}
 	if err := fae.Dismiss(t.Context(), ref); err != nil {
 		t.Fatal(err)
 	}
-	now = now.Add(40 * 24 * time.Hour)
+	clock.forward(40 * 24 * time.Hour)
 	if c := count(); c != 1 {
 		t.Errorf("the recipient has it: %d files", c)
 	}
 	if err := n.Host().Dismiss(t.Context(), ref); err != nil {
 		t.Fatal(err)
 	}
-	now = now.Add(40 * 24 * time.Hour)
+	clock.forward(40 * 24 * time.Hour)
 	if c := count(); c != 0 {
 		t.Errorf("at last: %d files", c)
 	}
