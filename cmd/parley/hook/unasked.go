@@ -29,10 +29,8 @@ func unaskedByClaudeCode(call toolCall, folder string, env func(string) (string,
 		return "the settings name a folder in which Claude Code writes its notes or plans without a question"
 	case writesFile(call.tool) && !isPlainFile(call, folder, env):
 		return "Claude Code writes some files outside of the folder, and some in .claude, without a question"
-	case hasOwnRules(call):
-		return "a skill or a command has brought rules that let calls run without a question"
 	}
-	return ""
+	return broughtRules(call)
 }
 
 func writesFile(tool string) bool { return tool == "Write" || tool == "Edit" || tool == "NotebookEdit" }
@@ -99,14 +97,14 @@ func resolve(path string) (string, error) {
 }
 
 const (
-	writtenWithin = 500 * time.Millisecond // a transcript is written behind
-	writtenLook   = 25 * time.Millisecond  // between two looks
-	writtenNew    = 1 << 20                // bytes of its end that the looks after the first are at
+	writtenWithin = 2 * time.Second       // a transcript is written behind
+	writtenLook   = 25 * time.Millisecond // between two looks
+	writtenNew    = 1 << 20               // bytes of its end that the looks after the first are at
 )
 
-// hasOwnRules reports whether a skill or a command of the conversation has brought rules that allow calls. It also does where the
-// conversation does not have the call yet, so that what comes before may not be there either.
-func hasOwnRules(call toolCall) bool {
+// broughtRules says that a skill or a command of the conversation has brought rules that allow calls, or that this cannot be told: where
+// the conversation does not have the call yet, what comes before may not be there either. It is "" where neither is so.
+func broughtRules(call toolCall) string {
 	most := int64(maxTranscript)
 	for until := time.Now().Add(writtenWithin); ; time.Sleep(writtenLook) {
 		text := call.endOfConversation(most)
@@ -115,16 +113,16 @@ func hasOwnRules(call toolCall) bool {
 			own, rules, whole = call.ofSubagents(most)
 		}
 		if rules || bringsRules(text) {
-			return true
+			return "a skill or a command has brought rules that let calls run without a question"
 		}
 		if whole {
 			most = writtenNew
 		}
 		if whole && call.id != "" && bytes.Contains(own, []byte(`"`+call.id+`"`)) {
-			return false
+			return ""
 		}
 		if time.Now().After(until) {
-			return true
+			return "Claude Code has not written down its conversation up to this call, so that rules of a skill may let it run without a question"
 		}
 	}
 }

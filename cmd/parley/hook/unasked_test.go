@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -54,6 +55,7 @@ func TestFilesThatAreAskedAbout(t *testing.T) {
 
 // TestRulesOfSkillsAreSeen has the conversation say whether a skill or a command has brought rules.
 func TestRulesOfSkillsAreSeen(t *testing.T) {
+	const brought, untold = "a skill or a command has brought rules", "Claude Code has not written down"
 	const call = `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"toolu_1","name":"Bash"}]}}` + "\n"
 	rules := func(rules string) string {
 		return `{"type":"attachment","attachment":{"type":"command_permissions","allowedTools":` + rules + `}}` + "\n"
@@ -73,26 +75,27 @@ func TestRulesOfSkillsAreSeen(t *testing.T) {
 		main, own string
 		part      string
 		files     map[string]string // beside the conversation of a subagent
-		want      bool
+		want      string            // what the reason begins with
 	}{
 		"none":                            {main: call},
 		"empty":                           {main: rules("[]") + call},
-		"some":                            {main: rules(`["Bash"]`) + call, want: true},
-		"unreadable":                      {main: `{"attachment":{"type":"command_permissions","allowedTools":"Bash"}}` + "\n" + call, want: true},
+		"some":                            {main: rules(`["Bash"]`) + call, want: brought},
+		"unreadable":                      {main: `{"attachment":{"type":"command_permissions","allowedTools":"Bash"}}` + "\n" + call, want: brought},
 		"a person's words":                {main: `{"type":"user","message":{"content":"what is command_permissions?"}}` + "\n" + call},
-		"the call is not there yet":       {main: `{"type":"user"}` + "\n", want: true},
-		"no conversation":                 {want: true},
+		"the call is not there yet":       {main: `{"type":"user"}` + "\n", want: untold},
+		"no conversation":                 {want: untold},
 		"a subagent's":                    {main: "{}\n", own: call, part: "a1", files: map[string]string{"a1.meta.json": "{}"}},
-		"a subagent's skill":              {main: "{}\n", own: rules(`["Bash"]`) + call, part: "a1", files: map[string]string{"a1.meta.json": "{}"}, want: true},
-		"a subagent's, elsewhere":         {main: call, part: "a2", want: true},
-		"a subagent of nobody knows whom": {main: "{}\n", own: call, part: "a1", want: true},
-		"a skill's subagent":              {main: "{}\n", own: call, part: "a1", files: map[string]string{"a1.meta.json": "{}", "a1.forked-skill.json": `{"skillName":"neat"}`}, want: true},
+		"a subagent's skill":              {main: "{}\n", own: rules(`["Bash"]`) + call, part: "a1", files: map[string]string{"a1.meta.json": "{}"}, want: brought},
+		"a subagent's, elsewhere":         {main: call, part: "a2", want: untold},
+		"a subagent of nobody knows whom": {main: "{}\n", own: call, part: "a1", want: untold},
+		"a skill's subagent":              {main: "{}\n", own: call, part: "a1", files: map[string]string{"a1.meta.json": "{}", "a1.forked-skill.json": `{"skillName":"neat"}`}, want: brought},
 		"a subagent's subagent":           {main: "{}\n", own: call, part: "a1", files: map[string]string{"a1.meta.json": `{"parentAgentId":"a0"}`, "a0.meta.json": "{}", "a0.jsonl": "{}\n"}},
-		"below a subagent's skill":        {main: "{}\n", own: call, part: "a1", files: map[string]string{"a1.meta.json": `{"parentAgentId":"a0"}`, "a0.meta.json": "{}", "a0.jsonl": rules(`["Bash"]`)}, want: true},
-		"below a skill's subagent":        {main: "{}\n", own: call, part: "a1", files: map[string]string{"a1.meta.json": `{"parentAgentId":"a0"}`, "a0.meta.json": "{}", "a0.forked-skill.json": "{}"}, want: true},
-		"in a circle":                     {main: "{}\n", own: call, part: "a1", files: map[string]string{"a1.meta.json": `{"parentAgentId":"a1"}`}, want: true},
+		"below a subagent's skill":        {main: "{}\n", own: call, part: "a1", files: map[string]string{"a1.meta.json": `{"parentAgentId":"a0"}`, "a0.meta.json": "{}", "a0.jsonl": rules(`["Bash"]`)}, want: brought},
+		"below a skill's subagent":        {main: "{}\n", own: call, part: "a1", files: map[string]string{"a1.meta.json": `{"parentAgentId":"a0"}`, "a0.meta.json": "{}", "a0.forked-skill.json": "{}"}, want: brought},
+		"in a circle":                     {main: "{}\n", own: call, part: "a1", files: map[string]string{"a1.meta.json": `{"parentAgentId":"a1"}`}, want: brought},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			write(name+".jsonl", test.main)
 			if test.own != "" {
 				write(filepath.Join(name, "subagents", "agent-"+test.part+".jsonl"), test.own)
@@ -100,8 +103,8 @@ func TestRulesOfSkillsAreSeen(t *testing.T) {
 			for file, text := range test.files {
 				write(filepath.Join(name, "subagents", "agent-"+file), text)
 			}
-			if got := hasOwnRules(toolCall{id: "toolu_1", part: test.part, transcript: filepath.Join(folder, name+".jsonl")}); got != test.want {
-				t.Errorf("%t", got)
+			if got := broughtRules(toolCall{id: "toolu_1", part: test.part, transcript: filepath.Join(folder, name+".jsonl")}); (got == "") != (test.want == "") || !strings.HasPrefix(got, test.want) {
+				t.Errorf("%q", got)
 			}
 		})
 	}
