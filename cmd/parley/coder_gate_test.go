@@ -372,6 +372,45 @@ func TestSkillsOfSubagentsRunNothingUnasked(t *testing.T) {
 	}
 }
 
+// TestSubagentsOfAnotherModeAsk has a subagent come with a mode of its own, in which Claude Code itself would not ask about its calls.
+func TestSubagentsOfAnotherModeAsk(t *testing.T) {
+	t.Parallel()
+	const prompt, task = "Have it done", "Do the task of a subagent"
+	call := modeltest.Call{Tool: "Agent", Input: map[string]any{"description": "do it", "prompt": task, "subagent_type": "helper", "run_in_background": false}}
+	for _, test := range byDay(1, []struct{ agent, mode, of string }{
+		{newestClaude, "bypassPermissions", "argument"}, {olderClaude, "bypassPermissions", "project"}, {newestClaude, "acceptEdits", "project"},
+		{newestClaude, "auto", "project"}, {newestClaude, "dontAsk", "argument"}, {olderClaude, "auto", "argument"},
+	}...) {
+		t.Run(test.agent+"/"+test.mode+"/"+test.of, func(t *testing.T) {
+			t.Parallel()
+			c := newClaudeOf(
+				t, test.agent, modeltest.Script{Prompt: task, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash("touch unasked")}}, {Text: "That is done"}}},
+				modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Calls: []modeltest.Call{call}}, {Text: "I am ready"}, {Text: "I am told of its end"}}},
+			)
+			state := c.setUp(t, "claude-code")
+			attend(t, state)
+			args := []string{prompt, "--permission-mode", "default"}
+			if test.of == "argument" {
+				args = append(args, "--agents", `{"helper":{"description":"helps","prompt":"You help.","permissionMode":"`+test.mode+`"}}`)
+			} else {
+				c.writeText(t, filepath.Join(c.project, ".claude", "agents", "helper.md"), "---\nname: helper\ndescription: helps\npermissionMode: "+test.mode+"\n---\nYou help.\n")
+			}
+			inTerminal(t, c.command(t.Context(), args...))
+			if test.of == "project" {
+				decide(t, state, "allow", awaitCall(t, state, "helper"))
+			}
+			decide(t, state, "deny", awaitCall(t, state, "touch unasked"), "--message", "nobody has looked at it")
+			eventually.Holds(t, "the model reads it", func() bool {
+				results := c.model.Results(task)
+				return len(results) == 1 && strings.Contains(results[0].Text, "denied in Parley: nobody has looked at it")
+			})
+			if isThere(c.project, "unasked") {
+				t.Error("the command has run")
+			}
+		})
+	}
+}
+
 // TestDoctorNamesHooksThatAllow has a hook of others allow each call. In the mode default, where Parley's own hook leaves a
 // call to Claude Code's prompt, it runs unasked, which the doctor and setup say of the settings of each and of a plugin. In
 // another mode Parley asks all the same.
