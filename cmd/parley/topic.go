@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -184,11 +185,7 @@ func postLines(got view.TopicPosts, s terminal.Screen) string {
 		lines = append(lines, fmt.Sprintf("… older ones: --before %d", got.Posts[0].Number))
 	}
 	for _, p := range got.Posts {
-		name := p.FromName
-		if name == "" {
-			name = view.ShortID(p.From)
-		}
-		line := fmt.Sprintf("%d. %s, %s", p.Number, terminal.Visible(name), s.Moment(p.Date.Std(), p.Date.String()))
+		line := fmt.Sprintf("%d. %s, %s", p.Number, terminal.Visible(cmp.Or(p.Writer(), view.ShortID(p.From))), s.Moment(p.Date.Std(), p.Date.String()))
 		if p.Subject != "" {
 			line += ": " + terminal.Quoted(p.Subject)
 		}
