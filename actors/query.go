@@ -693,8 +693,13 @@ func (v *viewer) message(e *view.Message, p *events.MessagePosted) {
 
 // said returns what an agent calls itself, where the viewer has no name for it and cannot look it up; else "".
 func (v *viewer) said(id capabilities.ID, name, itself string) string {
-	if name != "" || v.sees && id.Node == v.state.ID.Node || capabilities.Special(itself) != "" {
+	if name != "" || capabilities.Special(itself) != "" {
 		return ""
+	}
+	if v.sees && id.Node == v.state.ID.Node {
+		if gone := v.reads(id); gone == nil || !gone.Archived { // as a topic that has ended, which no list has
+			return ""
+		}
 	}
 	return itself
 }

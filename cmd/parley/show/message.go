@@ -492,7 +492,7 @@ func Sender(e *view.Message) string {
 	if said := e.CallsItself(); said != "" {
 		return terminal.Visible(said)
 	}
-	if e.FromName == "" { // it is all that the reader has, to name the sender by
+	if e.FromName == "" && e.From.Node == e.To.Node { // it is all that the reader has, to name the sender by; of another node's it is no use
 		return terminal.Quoted(e.From.String())
 	}
 	return Party(e.FromName, e.From)
