@@ -157,6 +157,9 @@ func readTopicCommand(env *environment) *cobra.Command {
 		Example: "  parley topic read news --last 5 --as fae\n  parley topic read news 7 --as fae",
 		Args:    between(1, 2, "TOPIC", "NUMBER"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkCount("last", last, 100, "--before lists those that are older"); err != nil {
+				return err
+			}
 			r := api.ListPostsRequest{Acting: env.acting(), Topic: args[0], Before: before, Limit: last}
 			if len(args) > 1 {
 				n, err := strconv.ParseUint(args[1], 10, 64)
