@@ -470,7 +470,11 @@ func (s *fileStore) fetchFrom(ctx context.Context, a *Agent, at fileSource, dige
 	for got := int64(0); got < at.file.Size; {
 		piece, err := s.fetchPiece(ctx, at, got)
 		if err != nil {
-			return fmt.Errorf("fetch the file %s: %w", parley.Quoted(at.file.Name, 80), err)
+			of := ""
+			if name, err := a.Names().Of(ctx, at.from); err == nil && name != "" {
+				of = " of " + parley.Quoted(name, 80)
+			}
+			return fmt.Errorf("fetch the file %s%s: %w", parley.Quoted(at.file.Name, 80), of, err)
 		}
 		if len(piece) == 0 || len(piece) > persistence.MaxFilePiece || got+int64(len(piece)) > at.file.Size {
 			return lies(at)
@@ -489,7 +493,7 @@ func (s *fileStore) fetchFrom(ctx context.Context, a *Agent, at fileSource, dige
 
 // lies returns the error for a node that has sent other content than that of its message.
 func lies(at fileSource) error {
-	return parley.Refuse(parley.FileDamaged, "node %s has other content than its message says for the file %s", at.from.Node, parley.Quoted(at.file.Name, 80))
+	return parley.Refuse(parley.FileDamaged, "node %s has other content than its message says for the file %s", at.from.Node.Short(), parley.Quoted(at.file.Name, 80))
 }
 
 // fetchPiece asks a node for a piece. A node that cannot be reached is asked again.

@@ -566,6 +566,7 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 	}
 	if p := m.Posted; p != nil && !p.Author.IsZero() && p.Author != p.From {
 		e.Author, e.AuthorName = p.Author, v.nameOf(p.Author)
+		e.AuthorSaid = v.said(p.Author, e.AuthorName, p.AuthorSaid)
 	}
 	if !e.ReplyTo.IsZero() { // most are no reply
 		e.Thread = m.Thread()
@@ -669,7 +670,7 @@ func (v *viewer) member(e *events.MemberReported) view.Member {
 }
 
 func (v *viewer) message(e *view.Message, p *events.MessagePosted) {
-	v.said(e, p.Sender)
+	e.FromSaid = v.said(e.From, e.FromName, p.Sender)
 	e.Header = p.Header
 	e.Recipients, e.Late = v.recipients(p.Recipients), v.recipients(p.Late)
 	if p.Escalate != nil {
@@ -690,14 +691,17 @@ func (v *viewer) message(e *view.Message, p *events.MessagePosted) {
 	}
 }
 
-// said sets what the sender of a message calls itself, where the viewer has no name for it and cannot look it up.
-func (v *viewer) said(e *view.Message, itself string) {
-	if v.sees && e.From.Node == v.state.ID.Node {
-		return
+// said returns what an agent calls itself, where the viewer has no name for it and cannot look it up; else "".
+func (v *viewer) said(id capabilities.ID, name, itself string) string {
+	if name != "" || capabilities.Special(itself) != "" {
+		return ""
 	}
-	if e.FromName == "" && capabilities.Special(itself) == "" {
-		e.FromSaid = itself
+	if v.sees && id.Node == v.state.ID.Node {
+		if gone := v.reads(id); gone == nil || !gone.Archived { // as a topic that has ended, which no list has
+			return ""
+		}
 	}
+	return itself
 }
 
 func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
@@ -708,7 +712,7 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 			e.FromName = u.Name
 		}
 	}
-	v.said(e, f.Asker)
+	e.FromSaid = v.said(e.From, e.FromName, f.Asker)
 	e.PromiseID, e.ResolverID = f.Promise, f.Resolver
 	e.Deadline, e.NoForward, e.Passkey, e.Origin = f.Deadline, f.NoForward, f.AsksPasskey(), f.AskedIn()
 	e.Held = f.IsOpen() && e.Origin != nil && e.Origin.Dialect == events.Held

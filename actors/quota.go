@@ -186,7 +186,7 @@ func checkRecipient(b *mailboxActor, to capabilities.ID) error {
 		return nil
 	}
 	if b.node.peers.IsDropped(to.Node) {
-		return parley.Refuse(parley.NodeUnknown, "node %s was dropped", to.Node).WithHint("parley node accept takes up an invitation of it")
+		return parley.Refuse(parley.NodeUnknown, "node %s was dropped", to.Node.Short()).WithHint("parley node accept takes up an invitation of it")
 	}
 	return nil
 }

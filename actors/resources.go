@@ -1039,7 +1039,7 @@ func (rs Resources) useElsewhere(ctx context.Context, u use) (view.Use, error) {
 		case err == nil:
 			var got view.Use
 			if err := json.Unmarshal(body, &got); err != nil || got.Result.Has(capabilities.Value.IsRef) {
-				return view.Use{}, parley.Refuse(parley.NodeUnreachable, "node %s answers what is no use", u.resource.Node)
+				return view.Use{}, parley.Refuse(parley.NodeUnreachable, "node %s answers what is no use", u.resource.Node.Short())
 			}
 			if got.HasEnded() || got.Holds != nil || left <= longestUseWait {
 				return got, nil
@@ -1053,7 +1053,7 @@ func (rs Resources) useElsewhere(ctx context.Context, u use) (view.Use, error) {
 				return view.Use{}, errEnded(ctx, n)
 			}
 		case code == parley.UnknownName && p.Again && !u.again && sent:
-			return view.Use{}, parley.Refuse(parley.NodeUnreachable, "node %s could not be reached, and the use has not begun", u.resource.Node)
+			return view.Use{}, parley.Refuse(parley.NodeUnreachable, "node %s could not be reached, and the use has not begun", u.resource.Node.Short())
 		default:
 			return view.Use{}, err
 		}
@@ -1157,7 +1157,7 @@ func revokeAtHome(ctx context.Context, a *Agent, grant capabilities.ID) error {
 	case err := <-acked:
 		return err
 	case <-ctx.Done():
-		return parley.Refuse(parley.NodeUnreachable, "the grant is revoked here, but node %s does not know it yet: until then it may be used", g.Target.Node).
+		return parley.Refuse(parley.NodeUnreachable, "the grant is revoked here, but node %s does not know it yet: until then it may be used", g.Target.Node.Short()).
 			WithHint("the revocation goes there as soon as the node can be reached; the same command again waits for it")
 	}
 }

@@ -2,6 +2,8 @@ package actors
 
 import (
 	"context"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,7 +26,7 @@ func nextTime(every, zone string, after capabilities.Time) (capabilities.Time, e
 	if strings.Contains(every, "=") { // it would be read as a time zone
 		return 0, badSeries(every)
 	}
-	at, err := cron.ParseStandard(every)
+	at, err := cron.ParseStandard(withSunday(every))
 	if err != nil {
 		return 0, badSeries(every)
 	}
@@ -38,6 +40,41 @@ func nextTime(every, zone string, after capabilities.Time) (capabilities.Time, e
 	}
 	return capabilities.At(next), nil
 }
+
+// withSunday returns a cron expression in which Sunday is 0: it may be 7, which the library does not know.
+func withSunday(every string) string {
+	fields := strings.Fields(every)
+	if len(fields) != 5 || !strings.Contains(fields[4], "7") {
+		return every
+	}
+	var days []string
+	for part := range strings.SplitSeq(fields[4], ",") {
+		span, step, stepped := strings.Cut(part, "/")
+		from, to, isRange := strings.Cut(span, "-")
+		first, err := strconv.Atoi(from)
+		if i := slices.Index(weekdays, strings.ToLower(from)); i >= 0 {
+			first, err = i, nil
+		}
+		width, failed := 1, error(nil)
+		if stepped {
+			width, failed = strconv.Atoi(step)
+		}
+		switch {
+		case span == "7" && !stepped:
+			days = append(days, "0")
+		case isRange && to == "7" && err == nil && failed == nil && 0 <= first && first <= 7 && 0 < width && width <= 7:
+			for day := first; day <= 7; day += width {
+				days = append(days, strconv.Itoa(day%7))
+			}
+		default:
+			days = append(days, part)
+		}
+	}
+	fields[4] = strings.Join(days, ",")
+	return strings.Join(fields, " ")
+}
+
+var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
 // everyHour are the hours of a cron expression that leaves out none.
 const everyHour = 1<<24 - 1

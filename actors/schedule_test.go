@@ -2,6 +2,7 @@ package actors
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +46,32 @@ func TestSeriesOverSummerTime(t *testing.T) {
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s after %s comes at %q, want %q", c.every, c.after, got, c.want)
+		}
+	}
+}
+
+// TestSundayIsSevenToo has series on weekdays with 7 for Sunday, as every cron has it, alone, in lists and in ranges.
+func TestSundayIsSevenToo(t *testing.T) {
+	from := capabilities.At(time.Date(2027, 6, 6, 12, 0, 0, 0, time.UTC)) // a Sunday
+	for series, want := range map[string]string{
+		"0 9 * * 7": "Sun Sun Sun", "0 9 * * 0": "Sun Sun Sun", "0 9 * * 5-7": "Fri Sat Sun", "0 9 * * fri-7": "Fri Sat Sun", "0 9 * * 1,7": "Mon Sun Mon",
+		"0 9 * * 0-7": "Mon Tue Wed", "0 9 * * 1-7/3": "Mon Thu Sun", "0 9 * * 1-5": "Mon Tue Wed", "0 9 * * 7-7": "Sun Sun Sun",
+	} {
+		at, got := from, []string(nil)
+		for range 3 {
+			var err error
+			if at, err = nextTime(series, "UTC", at); err != nil {
+				t.Fatalf("%s: %v", series, err)
+			}
+			got = append(got, at.Std().Format("Mon"))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s comes on %s, want %s", series, got, want)
+		}
+	}
+	for _, series := range []string{"0 9 * * 8", "0 9 * * 7-8", "0 9 * * 7/2", "0 9 * * 17", "0 9 * * 8-7", "0 9 * * 1-7/0", "0 9 * * -7", "0 9 7 * 7-x"} {
+		if at, err := nextTime(series, "UTC", from); err == nil {
+			t.Errorf("%s comes at %s", series, at)
 		}
 	}
 }

@@ -250,7 +250,8 @@ func (t Teams) List(ctx context.Context, name string) (view.Teams, error) {
 			f.teams = s.Teams.With(who.id, who.of)
 		}
 		if name != "" {
-			f.teams = slices.DeleteFunc(slices.Clone(f.teams), func(t mailbox.Team) bool { return t.Name != capabilities.Normal(name) })
+			one := s.Teams.Named(name)
+			f.teams = slices.DeleteFunc(slices.Clone(f.teams), func(t mailbox.Team) bool { return one == nil || t.ID != one.ID })
 			if len(f.teams) == 0 {
 				return f, parley.Refuse(parley.UnknownName, "no team %s", parley.Quoted(name, 80)).WithHint("parley team ls lists the teams")
 			}

@@ -299,9 +299,9 @@ func (t Topics) Posts(ctx context.Context, name string, number *uint64, before u
 }
 
 func postOf(m view.Message) view.TopicPost {
-	p := view.TopicPost{Number: m.Number, Message: m.MessageID, From: m.From, FromName: m.FromName, Subject: m.Subject, Text: m.Text, Date: m.Date, ReplyTo: m.ReplyNumber, Files: m.Files}
+	p := view.TopicPost{Number: m.Number, Message: m.MessageID, From: m.From, FromName: m.FromName, FromSaid: m.FromSaid, Subject: m.Subject, Text: m.Text, Date: m.Date, ReplyTo: m.ReplyNumber, Files: m.Files}
 	if !m.Author.IsZero() {
-		p.From, p.FromName = m.Author, m.AuthorName
+		p.From, p.FromName, p.FromSaid = m.Author, m.AuthorName, m.AuthorSaid
 	}
 	return p
 }

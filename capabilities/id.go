@@ -116,6 +116,12 @@ func decodeKey(s string) (key [NodeKeySize]byte, ok bool) {
 // String returns the node's public key in its text form.
 func (n NodeID) String() string { return string(n.appendText(make([]byte, 0, nodeTextSize))) }
 
+// Short returns the end of the text form, for people: the whole is long, and programs have it as data.
+func (n NodeID) Short() string {
+	text := n.String()
+	return "…" + text[len(text)-8:]
+}
+
 // appendText appends what nkeys.Encode returns, which takes several times as long.
 func (n NodeID) appendText(b []byte) []byte {
 	key := n.Key()

@@ -120,6 +120,10 @@ func samples() map[string]Event {
 	title := "New title"
 	return map[string]Event{
 		"FormRequested.v1": goldenCall(),
+		"MessagePosted.author": &MessagePosted{
+			Number: 3, Message: testID(21), From: testID(4), To: testID(5), Text: []Span{{Words: "the build is red"}}, Date: goldenAt, Author: testID(9),
+			Original: testID(22), Passed: []capabilities.ID{testID(4)}, Sender: "ops", AuthorSaid: "Claude Code · shop",
+		},
 		"VoteCast.v1": &VoteCast{
 			Form: testID(1), By: testID(5), Principal: testID(8), Revision: 2, Outcome: VoteDeclined, Digest: Hash{1, 31: 2}, Note: "not today", Date: goldenAt, Answer: testID(30),
 			Person: testID(4),
@@ -292,7 +296,9 @@ func goldenFrame(t testing.TB) *Commit {
 // commit each for two more.
 func goldenJournal(t testing.TB) (frames [][]byte) {
 	t.Helper()
-	all, names, last := samples(), slices.Sorted(maps.Keys(samples())), Hash{}
+	all, last := samples(), Hash{}
+	names := slices.Sorted(maps.Keys(all))
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".v1") }) // the file is older than the others
 	var c Commit
 	for part := range slices.Chunk(names, len(names)/5+1) {
 		s := Section{Mailbox: testID(byte(100 + len(c.Sections) + len(frames)*10)), First: 1, Count: uint32(len(part)), Summary: Summary{Open: 1, Deadline: goldenAt + 60_000}, Note: "a note"}

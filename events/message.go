@@ -1,6 +1,10 @@
 package events
 
 import (
+	"fmt"
+
+	"github.com/vmihailenco/msgpack/v5"
+
 	"parley/capabilities"
 	"parley/internal/pack"
 )
@@ -30,6 +34,8 @@ type MessagePosted struct {
 	Late     []Recipient `json:"late,omitempty"`     // of a message that was escalated: who has not acknowledged it in time
 
 	Sender string `json:"sender,omitempty"` // what From calls itself, as the Asker of a form
+
+	AuthorSaid string `json:"authorSaid,omitempty"` // what Author calls itself, as From says
 }
 
 // Recipient is one of several recipients of a message. Only the sender's mailbox has Via, Facet and Values.
@@ -79,8 +85,48 @@ type Span struct {
 	Value capabilities.Value `json:"value,omitzero"`
 }
 
+// senderMembers and authorMembers are the numbers of members in the two encodings of a message. One without AuthorSaid has the shorter one.
+const (
+	senderMembers = 22
+	authorMembers = 23
+)
+
+// EncodeMsgpack writes the event as an array.
+func (e *MessagePosted) EncodeMsgpack(enc *msgpack.Encoder) error {
+	return write(enc, appendPosted(nil, e))
+}
+
+// DecodeMsgpack reads what EncodeMsgpack writes, and nothing else.
+func (e *MessagePosted) DecodeMsgpack(dec *msgpack.Decoder) error {
+	n, err := dec.DecodeArrayLen()
+	if err != nil {
+		return err
+	}
+	if n != senderMembers && n != authorMembers {
+		return fmt.Errorf("%w: a message of %d members", errMalformed, n)
+	}
+	var got MessagePosted
+	if err := dec.DecodeMulti(
+		&got.Number, &got.Message, &got.From, &got.To, &got.Via, &got.Facet, &got.Priority, &got.Subject, &got.AckBy, &got.Files, &got.Text, &got.ReplyTo,
+		&got.Thread, &got.Author, &got.Date, &got.Key, &got.Recipients, &got.Original, &got.Passed, &got.Escalate, &got.Late, &got.Sender,
+	); err != nil {
+		return fmt.Errorf("message: %w", err)
+	}
+	if n == authorMembers {
+		if err := dec.Decode(&got.AuthorSaid); err != nil || got.AuthorSaid == "" {
+			return fmt.Errorf("%w: what the author of a message calls itself", errMalformed)
+		}
+	}
+	*e = got
+	return nil
+}
+
 func appendPosted(b []byte, e *MessagePosted) []byte {
-	b = pack.AppendUint(pack.AppendArray(b, 22), e.Number)
+	size := senderMembers
+	if e.AuthorSaid != "" {
+		size = authorMembers
+	}
+	b = pack.AppendUint(pack.AppendArray(b, size), e.Number)
 	b = appendIDs(b, &e.Message, &e.From, &e.To, &e.Via)
 	b = e.appendTo(appendFacet(b, e.Facet))
 	b = appendList(b, e.Text, appendSpan)
@@ -93,7 +139,11 @@ func appendPosted(b []byte, e *MessagePosted) []byte {
 	} else {
 		b = appendRecipient(b, e.Escalate)
 	}
-	return pack.AppendString(appendList(b, e.Late, appendRecipient), e.Sender)
+	b = pack.AppendString(appendList(b, e.Late, appendRecipient), e.Sender)
+	if e.AuthorSaid != "" {
+		b = pack.AppendString(b, e.AuthorSaid)
+	}
+	return b
 }
 
 func appendRecipient(b []byte, r *Recipient) []byte {

@@ -13,6 +13,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
@@ -182,5 +183,38 @@ func TestStrangersAreShownByWhatTheyCallThemselves(t *testing.T) {
 		if m, err := h.node.Host().Message(t.Context(), capabilities.FormID(p.Form)); err != nil || m.FromName == "" || m.FromSaid != "" {
 			t.Errorf("who has a name for it reads %q, %v", m.FromSaid, err)
 		}
+	}
+}
+
+// TestAuthorsAreShownByWhatTheyCallThemselves has a group pass on what a stranger wrote: the reader reads what that calls itself, as such.
+func TestAuthorsAreShownByWhatTheyCallThemselves(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	ops := h.second()
+	h.token = makeToken(t, ops, "read", "ask", "answer")
+	bot, err := h.node.Host().Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: "bot", Title: "HOST” <b>y</b>"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.node.Host().SetMember(t.Context(), mailbox.SetMember{Agent: "ops", In: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bot.Send(t.Context(), "HOST", "the build is red"); err != nil {
+		t.Fatal(err)
+	}
+	var m view.Message
+	eventually.Holds(t, "it is passed on", func() bool {
+		in, err := ops.Mail().Inbox(t.Context(), view.MessageFilter{})
+		if err == nil && len(in.Messages) == 1 {
+			m = in.Messages[0]
+		}
+		return !m.Author.IsZero()
+	})
+	if m.AuthorName != "" || m.AuthorSaid != "HOST” <b>y</b>" {
+		t.Errorf("%+v", m)
+	}
+	_, _, body := h.get("/forms/"+m.MessageID.String(), "text/html")
+	if !strings.Contains(html.UnescapeString(body), "“HOST' <b>y</b>” (as it calls itself)") || strings.Contains(body, "<b>y</b>") {
+		t.Errorf("the page shows it as %s", body)
 	}
 }

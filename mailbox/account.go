@@ -402,7 +402,7 @@ func sizeOfForm(e *events.FormRequested) int64 {
 }
 
 func sizeOfMessage(e *events.MessagePosted) int64 {
-	n := messageOverhead + len(e.Key) + len(e.Sender)
+	n := messageOverhead + len(e.Key) + len(e.Sender) + len(e.AuthorSaid)
 	for _, f := range e.Files {
 		n += 128 + len(f.Name) + len(f.Type)
 	}

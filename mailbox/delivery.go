@@ -267,7 +267,7 @@ func (c RemoteDelivery) acceptMessage(s *State, now capabilities.Time, ids IDs) 
 	}
 	e.Date = clampDate(e.Date, now)
 	if isRemote(e.Author, e.From.Node) { // a node speaks for its own agents alone
-		e.Author = e.From
+		e.Author, e.AuthorSaid = e.From, ""
 	}
 	return c.enterMessage(s, &e, via, now, ids)
 }

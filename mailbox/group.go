@@ -40,6 +40,12 @@ func takenID(e *events.MessagePosted) capabilities.ID {
 
 // checkPassed refuses a message that no group can have passed on so.
 func checkPassed(e *events.MessagePosted) error {
+	if err := checkText("what the author calls itself", e.AuthorSaid, maxTitle); err != nil {
+		return err
+	}
+	if e.AuthorSaid != "" && e.Author.IsZero() {
+		return parley.Refuse(parley.InvalidArgument, "the message says what its author calls itself, and has none")
+	}
 	if len(e.Passed) == 0 && e.Original.IsZero() {
 		return nil
 	}
@@ -57,9 +63,11 @@ func passMessage(s *State, e *events.MessagePosted, now capabilities.Time, ids I
 	if len(members) == 0 || len(e.Passed) >= MaxPassed || slices.Contains(e.Passed, s.ID) {
 		return nil, nil
 	}
-	original, author, thread := e.Message, e.From, e.Thread
+	original, author, said, thread := e.Message, e.From, e.Sender, e.Thread
 	if !e.Original.IsZero() {
-		original, author = e.Original, e.Author
+		if original = e.Original; e.Author != e.From { // else its node cannot speak for who wrote it
+			author, said = e.Author, e.AuthorSaid
+		}
 	}
 	if thread.IsZero() {
 		thread = e.Message
@@ -98,7 +106,7 @@ func passMessage(s *State, e *events.MessagePosted, now capabilities.Time, ids I
 		passed := &events.MessagePosted{
 			Number: number, Message: passedID(original, id, s.ID.Node), From: s.ID, To: ref.Target, Via: ref.Grant, Facet: ref.Facet, Header: header,
 			Text: []events.Span{{Words: ShowText(e.Text)}}, Thread: thread, Author: author, Date: now, Sender: s.Profile.called(),
-			Recipients: e.Recipients, Original: original, Passed: append(slices.Clone(e.Passed), s.ID),
+			Recipients: e.Recipients, Original: original, Passed: append(slices.Clone(e.Passed), s.ID), AuthorSaid: parley.Shown(said, parley.MaxCalled),
 		}
 		if id == back {
 			passed.ReplyTo = replyTo

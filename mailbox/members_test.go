@@ -90,6 +90,53 @@ func TestSenderSeesMembersOfGroups(t *testing.T) {
 	v.CheckReplay()
 }
 
+// TestPassedOnSaysWhatItsAuthorCallsItself has a message passed on by a group, and by a group in that to an agent of another node. Each says
+// what the author calls itself, cut to what is shown. Nobody believes a node that says so of an agent which is not the node's own.
+func TestPassedOnSaysWhatItsAuthorCallsItself(t *testing.T) {
+	t.Parallel()
+	v := mailboxtest.New(t)
+	groupOfGroup(t, v)
+	title := strings.Repeat("“shop” ", 15)
+	v.Must("host@A", mailbox.UpdateAgent{Title: &title})
+	v.Must("host@A", mailbox.PostMessage{To: "all", Post: parley.Post{Text: "the build is red"}})
+	v.Deliver(false)
+	last := func(name string) *events.MessagePosted {
+		all := v.Messages(name)
+		return all[len(all)-1].Posted
+	}
+	author, want := v.States["host@A"].ID, parley.Shown(title, parley.MaxCalled)
+	for _, name := range []string{"bob@A", "ann@A", "host@B"} {
+		if e := last(name); e.Author != author || e.AuthorSaid != want {
+			t.Errorf("%s: %s by %s, who calls itself %q, wanted %q", name, mailbox.ShowText(e.Text), v.NameOf[e.Author], e.AuthorSaid, want)
+		}
+	}
+	v.CheckReplay()
+
+	hostile := func(change func(*events.MessagePosted)) ([]events.Event, error) {
+		e := *last("host@B")
+		e.Message = v.IDsOf("host@A")()
+		change(&e)
+		return v.Decide("host@B", mailbox.RemoteDelivery{AcceptDelivery: mailbox.AcceptDelivery{Posted: &e}})
+	}
+	for code, change := range map[parley.Code]func(*events.MessagePosted){
+		parley.InvalidArgument: func(e *events.MessagePosted) {
+			e.Author, e.Original, e.Passed = capabilities.ID{}, capabilities.ID{}, nil
+		},
+		parley.TooLarge: func(e *events.MessagePosted) { e.AuthorSaid = strings.Repeat("x", 10_000) },
+	} {
+		if evs, err := hostile(change); parley.CodeOf(err) != code {
+			t.Errorf("%v, %v: want %s", evs, err, code)
+		}
+	}
+	evs, err := hostile(func(e *events.MessagePosted) { e.Author, e.AuthorSaid = v.States["host@B"].ID, "HOST" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := evs[0].(*events.MessagePosted); e.Author != e.From || e.AuthorSaid != "" {
+		t.Errorf("a node speaks for an agent of another: %s calls itself %q", v.NameOf[e.Author], e.AuthorSaid)
+	}
+}
+
 // TestReportOfMembersIsBounded has a group of another node report on members: on those of the sender's node it is not believed, and
 // nobody reports on what was not sent to it.
 func TestReportOfMembersIsBounded(t *testing.T) {

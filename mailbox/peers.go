@@ -11,7 +11,7 @@ import (
 )
 
 func unknownNode(node capabilities.NodeID) error {
-	return parley.Refuse(parley.NodeUnknown, "node %s is not known", node).WithHint("parley node ls lists those that are")
+	return parley.Refuse(parley.NodeUnknown, "node %s is not known", node.Short()).WithHint("parley node ls lists those that are")
 }
 
 // DroppedPeer is a node that the host has dropped, with the time.

@@ -74,7 +74,8 @@ type ScheduleMessage struct {
 }
 
 // FindExisting returns the schedule that was made under the same key, or the message that was sent under it: a repeated call may come when
-// the time has passed. It refuses with INVALID_ARGUMENT a key that is used again for another message, and fails with PagedOut.
+// the time has passed. The first call's
+// time stands. It refuses with INVALID_ARGUMENT a key that is used again for another message, and fails with PagedOut.
 func (c ScheduleMessage) FindExisting(s *State) (*Schedule, *Message, error) {
 	if c.Key == "" {
 		return nil, nil, nil
@@ -98,7 +99,7 @@ func (c ScheduleMessage) FindExisting(s *State) (*Schedule, *Message, error) {
 	}{
 		{"recipient", same},
 		{"text", c.Text == found.Text && c.Plain == found.Plain},
-		{"time", c.Every == found.Every && c.Zone == found.Zone && (c.Every != "" || c.At == found.At)},
+		{"series", c.Every == found.Every && c.Zone == found.Zone}, // its time is no difference: one from now, as 30m, is later in each retry
 		{"priority", c.Priority.Rank() == found.Priority.Rank()},
 		{"subject", c.Subject == found.Subject},
 		{"files", slices.Equal(c.Files, found.Files)},

@@ -29,10 +29,17 @@ func TestKeyOfScheduleStandsForOneMessage(t *testing.T) {
 	if again, err := v.Decide("fae", asIs); len(again) > 0 || err != nil {
 		t.Errorf("again it is %v, %v", again, err)
 	}
+	retry := later(func(c *mailbox.ScheduleMessage) { c.At += 5000 }) // in half an hour, said five seconds later
+	if again, err := v.Decide("fae", retry); len(again) > 0 || err != nil {
+		t.Errorf("with a later time it is %v, %v", again, err)
+	}
+	if found, _, err := retry.FindExisting(v.States["fae"]); found == nil || found.Next != asIs.At || err != nil {
+		t.Errorf("with a later time it finds %+v, %v", found, err)
+	}
 	for part, c := range map[string]mailbox.Command{
 		"recipient": later(func(c *mailbox.ScheduleMessage) { c.To = v.States["bob"].ID.String() }),
 		"text":      later(func(c *mailbox.ScheduleMessage) { c.Text = "other" }),
-		"time":      later(func(c *mailbox.ScheduleMessage) { c.At++ }),
+		"series":    later(func(c *mailbox.ScheduleMessage) { c.Every = "@daily" }),
 		"priority":  later(func(c *mailbox.ScheduleMessage) { c.Priority = events.Urgent }),
 		"subject":   later(func(c *mailbox.ScheduleMessage) { c.Subject = "other" }),
 		"is sent later": mailbox.PostMessage{

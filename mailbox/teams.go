@@ -50,10 +50,14 @@ type Teams struct{ all []Team }
 // All returns the teams, the first made first. The slice belongs to the state.
 func (l *Teams) All() []Team { return l.all }
 
-// Named returns the team with a name; nil if there is none.
+// Named returns the team with a name; nil if there is none. Case makes no difference: members would be told apart by it as two teams, of which
+// the leases of one do not bind the other. A log may have two such from before, of which each has its exact name.
 func (l *Teams) Named(name string) *Team {
 	name = capabilities.Normal(name)
-	return l.where(func(t *Team) bool { return t.Name == name })
+	if t := l.where(func(t *Team) bool { return t.Name == name }); t != nil {
+		return t
+	}
+	return l.where(func(t *Team) bool { return strings.EqualFold(t.Name, name) })
 }
 
 // Of returns the team of an agent to which mail for all is sent; nil if it is none.
@@ -138,7 +142,7 @@ func CheckTeamName(s *State, name string) error {
 		return err
 	}
 	if s.Teams.Named(name) != nil {
-		return parley.Refuse(parley.NameTaken, "there is a team %s already", parley.Quoted(name, 80))
+		return parley.Refuse(parley.NameTaken, "there is a team %s already", parley.Quoted(s.Teams.Named(name).Name, 80))
 	}
 	if len(s.Teams.all) >= maxTeams {
 		return parley.Refuse(parley.QuotaExceeded, "a host has %d teams at most", maxTeams).WithHint("parley team rm ends one")

@@ -99,7 +99,7 @@ func (d *Directory) respond(ctx context.Context, packet transport.Packet) (trans
 
 // FetchPiece asks a node for a piece of a file. What it returns is not checked, but that it is of at most 128 KiB.
 func (d *Directory) FetchPiece(ctx context.Context, node capabilities.NodeID, want FilePacket) ([]byte, error) {
-	damaged := parley.Refuse(parley.FileDamaged, "node %s answers what is no piece of a file", node)
+	damaged := parley.Refuse(parley.FileDamaged, "node %s answers what is no piece of a file", node.Short())
 	piece, err := callPeer[PiecePacket](ctx, d, node, KindFile, want, KindPiece, damaged)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (d *Directory) FetchPiece(ctx context.Context, node capabilities.NodeID, wa
 
 // Use uses a resource of another node. What it returns is not checked.
 func (d *Directory) Use(ctx context.Context, node capabilities.NodeID, want UsePacket) ([]byte, error) {
-	used, err := callPeer[UsedPacket](ctx, d, node, KindUse, want, KindUsed, parley.Refuse(parley.NodeUnreachable, "node %s answers what is no use", node))
+	used, err := callPeer[UsedPacket](ctx, d, node, KindUse, want, KindUsed, parley.Refuse(parley.NodeUnreachable, "node %s answers what is no use", node.Short()))
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func callPeer[Resp any](ctx context.Context, d *Directory, node capabilities.Nod
 	}
 	link := d.transport()
 	if link == nil || !d.Knows(node) {
-		return resp, parley.Refuse(parley.NodeUnreachable, "node %s is not known any more", node)
+		return resp, parley.Refuse(parley.NodeUnreachable, "node %s is not known any more", node.Short())
 	}
 	r, err := link.Call(ctx, node, kind, body)
 	if err != nil {

@@ -219,7 +219,7 @@ func (p *Peer) call(ctx context.Context, kind transport.Kind, body []byte) (tran
 func (p *Peer) Dial(ctx context.Context) error {
 	at := p.Address()
 	if len(at.Hints) == 0 {
-		return parley.Refuse(parley.NodeUnreachable, "it is not known where node %s is", p.id)
+		return parley.Refuse(parley.NodeUnreachable, "it is not known where node %s is", p.id.Short())
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()

@@ -51,7 +51,7 @@ func (e *unreachableError) Error() string   { return e.refusal.Error() }
 func (e *unreachableError) Unwrap() []error { return []error{e.refusal, e.why} }
 
 func unreachable(node capabilities.NodeID, why error) error {
-	return &unreachableError{parley.Refuse(parley.NodeUnreachable, "node %s is out of reach: %v", node, why), why}
+	return &unreachableError{parley.Refuse(parley.NodeUnreachable, "node %s is out of reach: %v", node.Short(), why), why}
 }
 
 // Call sends a packet to a node and returns the response. It tries all links to the node, one after another. When it

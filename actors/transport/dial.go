@@ -132,7 +132,7 @@ func (t *Transport) reach(ctx context.Context, node capabilities.NodeID, at targ
 				return a.link, nil
 			}
 			if errors.Is(a.err, nats.ErrAuthorization) {
-				return nil, parley.Refuse(parley.NotPermitted, "node %s does not admit this one", node)
+				return nil, parley.Refuse(parley.NotPermitted, "node %s does not admit this one", node.Short())
 			}
 			failures = append(failures, a.err)
 			next.Reset(0)

@@ -36,6 +36,7 @@ type Message struct {
 	Thread       capabilities.ID   `json:"thread,omitzero"`       // of a reply, or of a call that was made again: the first message of its thread
 	Author       capabilities.ID   `json:"author,omitzero"`       // of what a group has passed on: who sent it to the group, as that says
 	AuthorName   string            `json:"authorName,omitempty"`
+	AuthorSaid   string            `json:"authorSaid,omitempty"` // without AuthorName: what the author calls itself, which may be any words
 
 	Recipients []Recipient `json:"recipients,omitempty"` // of a message to several: all of them, in the sender's order; To is the agent itself, or of what it sent the first
 
@@ -184,6 +185,9 @@ func (m *Message) CallsItself() string {
 	}
 	return parley.Called(m.FromSaid)
 }
+
+// Writer returns the name of the author of what a group has passed on, as Sender does.
+func (m *Message) Writer() string { return cmp.Or(m.AuthorName, parley.Called(m.AuthorSaid)) }
 
 // Recipient is one of several recipients of a message. Said is what its sender calls it, where the viewer has no name for it: any
 // words of another.

@@ -1,6 +1,9 @@
 package view
 
 import (
+	"cmp"
+
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -31,12 +34,16 @@ type TopicPost struct {
 	Message  capabilities.ID   `json:"message"`
 	From     capabilities.ID   `json:"from"`
 	FromName string            `json:"fromName,omitempty"` // the topic's name for the author
+	FromSaid string            `json:"fromSaid,omitempty"` // without FromName: what the author calls itself, which may be any words
 	Subject  string            `json:"subject,omitempty"`
 	Text     string            `json:"text"`
 	Date     capabilities.Time `json:"date"`
 	ReplyTo  *uint64           `json:"replyTo,omitempty"` // the number of the post that it answers
 	Files    []events.File     `json:"files,omitempty"`   // that it carries
 }
+
+// Writer returns the name of the author as a person reads it, as Sender of a message does.
+func (p *TopicPost) Writer() string { return cmp.Or(p.FromName, parley.Called(p.FromSaid)) }
 
 // TopicPosts are posts of a topic, the oldest first.
 type TopicPosts struct {

@@ -197,6 +197,14 @@ func listedID(id capabilities.ID, s terminal.Screen) string {
 	return id.String()
 }
 
+// listedParty returns an agent without a name as lists show it: people read the end of its ID, and scripts the whole.
+func listedParty(id capabilities.ID, s terminal.Screen) string {
+	if s.Width > 0 && !s.IDs {
+		return view.ShortID(id)
+	}
+	return id.String()
+}
+
 // listedIDOf returns the ID that listedID shows as a word.
 func (env *environment) listedIDOf(ctx context.Context, word string) (capabilities.ID, error) {
 	id, err := capabilities.ParseID(word)

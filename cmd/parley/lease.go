@@ -56,6 +56,9 @@ build writes that a command runs.`,
 }
 
 func (o leaseOptions) ask(ctx context.Context, env *environment, patterns []string) error {
+	if err := checkTTL(o.ttl); err != nil {
+		return err
+	}
 	folder, err := os.Getwd()
 	if err != nil {
 		return err
@@ -166,6 +169,14 @@ func leaseNumber(c *cobra.Command, text string) (uint64, error) {
 	return n, nil
 }
 
+// checkTTL refuses a time that a request would leave out, and have the node's default for it.
+func checkTTL(ttl duration) error {
+	if time.Duration(ttl) < time.Millisecond {
+		return parley.Refuse(parley.InvalidArgument, "--ttl %s: a lease is held for 1s to 24h", time.Duration(ttl)).WithHint("parley lease release ends one")
+	}
+	return nil
+}
+
 func renewLeaseCommand(env *environment) *cobra.Command {
 	ttl := duration(30 * time.Minute)
 	c := &cobra.Command{
@@ -176,6 +187,9 @@ func renewLeaseCommand(env *environment) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			n, err := leaseNumber(c, args[0])
 			if err != nil {
+				return err
+			}
+			if err := checkTTL(ttl); err != nil {
 				return err
 			}
 			return perform(c.Context(), env, api.RenewLease, api.RenewLeaseRequest{Acting: env.acting(), Lease: n, TTLMs: time.Duration(ttl).Milliseconds()}, func(l view.Lease) string {

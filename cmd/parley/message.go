@@ -362,6 +362,9 @@ Messages keep their numbers for ever. Characters that do not show themselves are
 	return c
 }
 
+// mostFound bounds what one search returns.
+const mostFound = 100
+
 func searchCommand(env *environment) *cobra.Command {
 	var (
 		r            api.SearchRequest
@@ -405,6 +408,9 @@ options pick.`,
 	completeFlagOf(c, "verdict", "allowed", "denied")
 	completeFlagOf(c, "order", "newest", "oldest", "relevance", "urgency", "subject", "ended")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := checkCount("limit", r.Limit, mostFound, "--skip leaves out what came before"); err != nil {
+			return err
+		}
 		r.Acting, r.Text, r.Since, r.Until = env.acting(), strings.Join(args, " "), capabilities.At(since.at), capabilities.At(until.at)
 		if thread != "" {
 			r.Thread = api.RefTo(thread)

@@ -315,7 +315,7 @@ func grantsCommand(env *environment) *cobra.Command {
 func grantTable(grants []view.Granted, s terminal.Screen) string {
 	rows := make([][]string, len(grants))
 	for i, g := range grants {
-		to := cmp.Or(g.ToName, g.To.String())
+		to := cmp.Or(g.ToName, listedParty(g.To, s))
 		if g.IsForBearer() {
 			to = "whoever has its secret"
 		}
@@ -324,7 +324,7 @@ func grantTable(grants []view.Granted, s terminal.Screen) string {
 			revoked = s.Paint(terminal.Wrong, s.Time(g.Revoked.Std(), g.Revoked.String()))
 		}
 		rows[i] = []string{
-			listedID(g.ID, s), terminal.Visible(g.Name), string(g.Kind), heldText(g, s), terminal.Visible(to), s.Time(g.At.Std(), g.At.String()), revoked, g.Target.String(),
+			listedID(g.ID, s), terminal.Visible(g.Name), string(g.Kind), heldText(g, s), terminal.Visible(to), s.Time(g.At.Std(), g.At.String()), revoked, listedParty(g.Target, s),
 		}
 	}
 	return s.Table([]terminal.Column{

@@ -145,6 +145,14 @@ func (d *duration) Set(s string) error {
 	return nil
 }
 
+// checkCount refuses how many are wanted that is none, or more than come at once: what is cut without a word looks like all.
+func checkCount(flag string, n, most int, hint string) error {
+	if n < 1 || n > most {
+		return parley.Refuse(parley.InvalidArgument, "--%s %d: give a number from 1 to %d", flag, n, most).WithHint("%s", hint)
+	}
+	return nil
+}
+
 func parseDuration(s string) (time.Duration, error) {
 	text := s
 	if at, ok := terminal.UnixTime(s); ok {

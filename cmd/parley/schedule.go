@@ -49,6 +49,9 @@ func (o *scheduleOptions) send(ctx context.Context, env *environment, to []strin
 		if s.Next == 0 {
 			return fmt.Sprintf("schedule %d was not sent: %s", s.Number, terminal.Visible(s.Refused))
 		}
+		if r.At != 0 && s.Next != r.At {
+			return fmt.Sprintf("scheduled already as %d for %s", s.Number, env.screen().Moment(s.Next.Std(), s.Next.String()))
+		}
 		return fmt.Sprintf("scheduled as %d for %s", s.Number, env.screen().Moment(s.Next.Std(), s.Next.String()))
 	})
 }

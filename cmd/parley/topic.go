@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -156,6 +157,9 @@ func readTopicCommand(env *environment) *cobra.Command {
 		Example: "  parley topic read news --last 5 --as fae\n  parley topic read news 7 --as fae",
 		Args:    between(1, 2, "TOPIC", "NUMBER"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkCount("last", last, 100, "--before lists those that are older"); err != nil {
+				return err
+			}
 			r := api.ListPostsRequest{Acting: env.acting(), Topic: args[0], Before: before, Limit: last}
 			if len(args) > 1 {
 				n, err := strconv.ParseUint(args[1], 10, 64)
@@ -184,11 +188,7 @@ func postLines(got view.TopicPosts, s terminal.Screen) string {
 		lines = append(lines, fmt.Sprintf("… older ones: --before %d", got.Posts[0].Number))
 	}
 	for _, p := range got.Posts {
-		name := p.FromName
-		if name == "" {
-			name = view.ShortID(p.From)
-		}
-		line := fmt.Sprintf("%d. %s, %s", p.Number, terminal.Visible(name), s.Moment(p.Date.Std(), p.Date.String()))
+		line := fmt.Sprintf("%d. %s, %s", p.Number, terminal.Visible(cmp.Or(p.Writer(), view.ShortID(p.From))), s.Moment(p.Date.Std(), p.Date.String()))
 		if p.Subject != "" {
 			line += ": " + terminal.Quoted(p.Subject)
 		}

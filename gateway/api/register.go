@@ -122,7 +122,7 @@ type ReadMailResponse struct {
 // ReadMail is a message as a model reads it. Subject, text and the name of the sender are the sender's words.
 type ReadMail struct {
 	Number   string            `json:"number"`       // by which it is answered; "a17" is message 17 of the session's address
-	From     string            `json:"from"`         // this node's name for the sender
+	From     string            `json:"from"`         // this node's name for the sender; without one what that calls itself, which says so
 	Known    string            `json:"known"`        // what the sender is: host, agent of this node, agent of node NAME
 	To       string            `json:"to,omitempty"` // the address, of what was sent to that
 	Type     string            `json:"type"`
@@ -135,6 +135,6 @@ type ReadMail struct {
 	ReadOn   int               `json:"readOn,omitempty"` // the text is longer: from this character on another call with message and from reads it
 	Files    []string          `json:"files,omitempty"`  // the names of the files that it carries
 	AlsoTo   string            `json:"alsoTo,omitempty"` // all recipients of a message to several, in words
-	Author   string            `json:"author,omitempty"` // of what a group has passed on: this node's name for who wrote it
+	Author   string            `json:"author,omitempty"` // of what a group has passed on: who wrote it, as in From
 	Mark     string            `json:"mark"`             // by which Parley knows that it was read
 }

@@ -372,7 +372,7 @@ func head(ctx context.Context, l *Sessions, box capabilities.ID, n *notice, numb
 
 // tell adds what a notice says of a message.
 func tell(ctx context.Context, l *Sessions, s *session, box capabilities.ID, n *notice, m view.Message) error {
-	from, _, err := knownAs(ctx, l, m.From)
+	from, _, err := knownAs(ctx, l, m.From, "") // a notice has no words of others
 	if err == nil {
 		n.add(from, numberText(s, box, m.Number), m.AnswerNeeded, m.Priority)
 	}
@@ -507,8 +507,9 @@ func numberText(s *session, box capabilities.ID, n uint64) string {
 	return strconv.FormatUint(n, 10)
 }
 
-// knownAs returns the name by which this node knows an agent, and what it is.
-func knownAs(ctx context.Context, l *Sessions, id capabilities.ID) (name, known string, err error) {
+// knownAs returns the name by which this node knows an agent, and what it is. Without one it returns what the agent calls itself, as that,
+// or the end of its ID.
+func knownAs(ctx context.Context, l *Sessions, id capabilities.ID, itself string) (name, known string, err error) {
 	host := l.node.Host()
 	switch {
 	case id == host.ID():
@@ -523,7 +524,7 @@ func knownAs(ctx context.Context, l *Sessions, id capabilities.ID) (name, known 
 	}
 	if name == "" {
 		ulid := id.ULID.String()
-		name = "agent-" + ulid[len(ulid)-8:]
+		name = cmp.Or(parley.Called(itself), "agent-"+ulid[len(ulid)-8:])
 	}
 	return name, known, nil
 }
@@ -760,7 +761,7 @@ func readable(ctx context.Context, l *Sessions, s *session, box *actors.Agent, n
 		Number: numberText(s, box.ID(), n), Type: m.Type, Date: m.Date, Subject: cmp.Or(m.Subject, m.Title), Text: m.Text + m.Description,
 		Priority: string(m.Priority), Wanted: m.AnswerNeeded,
 	}
-	if got.From, got.Known, err = knownAs(ctx, l, m.From); err != nil {
+	if got.From, got.Known, err = knownAs(ctx, l, m.From, m.FromSaid); err != nil {
 		return got, err
 	}
 	if len(m.Recipients) > 0 {
@@ -772,7 +773,7 @@ func readable(ctx context.Context, l *Sessions, s *session, box *actors.Agent, n
 		})
 	}
 	if !m.Author.IsZero() {
-		if got.Author, _, err = knownAs(ctx, l, m.Author); err != nil {
+		if got.Author, _, err = knownAs(ctx, l, m.Author, m.AuthorSaid); err != nil {
 			return got, err
 		}
 	}

@@ -29,6 +29,7 @@ type entry struct {
 	Type    string            `json:"type"`
 	Handle  capabilities.ID   `json:"handle"`
 	From    *party            `json:"from"`
+	Author  *party            `json:"author,omitempty"` // of what a group has passed on: who wrote it
 	To      *party            `json:"to,omitempty"`
 	ToAll   string            `json:"recipients,omitempty"` // of a message to several, in words
 	NotTo   []string          `json:"unreached,omitempty"`  // whom it did not reach, and why
@@ -238,6 +239,9 @@ func entryOf(m *view.Message) entry {
 	}
 	if e.From != nil {
 		e.From.Said = sanitize.Line(parley.Shown(m.FromSaid, parley.MaxCalled))
+	}
+	if e.Author = partyOf(m.Author, m.AuthorName); e.Author != nil {
+		e.Author.Said = sanitize.Line(parley.Shown(m.AuthorSaid, parley.MaxCalled))
 	}
 	e.Subject, e.State, e.Overdue = sanitize.Line(m.Subject), m.State, m.Overdue
 	e.Files = slices.Clone(m.Files)

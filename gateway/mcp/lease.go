@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
@@ -26,7 +27,7 @@ type leaseResult struct {
 func askLease(ctx context.Context, c *call) (any, error) {
 	var arguments struct {
 		Patterns []string `json:"patterns"`
-		TTL      int64    `json:"ttl"`
+		TTL      *int64   `json:"ttl"`
 		For      string   `json:"for"`
 		Shared   bool     `json:"shared"`
 		Team     string   `json:"team"`
@@ -35,8 +36,14 @@ func askLease(ctx context.Context, c *call) (any, error) {
 	if err := c.read(&arguments); err != nil {
 		return nil, err
 	}
+	var ttl int64
+	if arguments.TTL != nil {
+		if ttl = *arguments.TTL; ttl < 1 { // 0 would be the default
+			return nil, parley.Refuse(parley.InvalidArgument, "ttl %d: a lease is held for 1 to 86400 seconds", ttl)
+		}
+	}
 	request := api.LeaseRequest{
-		Patterns: arguments.Patterns, For: arguments.For, Shared: arguments.Shared, Team: arguments.Team, TTLMs: arguments.TTL * 1000, WaitMs: arguments.Wait * 1000,
+		Patterns: arguments.Patterns, For: arguments.For, Shared: arguments.Shared, Team: arguments.Team, TTLMs: ttl * 1000, WaitMs: arguments.Wait * 1000,
 	}
 	got, err := api.Lease.Do(ctx, steady{c.agent}, request)
 	if err != nil {

@@ -210,10 +210,15 @@ func scheduleMessage(ctx context.Context, c *call, r api.ScheduleRequest) (any, 
 	case s.Next == 0:
 		return nil, parley.Refuse(parley.InvalidArgument, "it was not sent when its time had come: %s", s.Refused).WithHint("send it again with another key")
 	}
+	known := ""
+	if r.At != 0 && s.Next != r.At {
+		known = "scheduled already under this key: that time stands"
+	}
 	return struct {
 		Schedule uint64            `json:"schedule"`
 		Next     capabilities.Time `json:"next"`
-	}{s.Number, s.Next}, nil
+		Known    string            `json:"known,omitempty"`
+	}{s.Number, s.Next, known}, nil
 }
 
 // acknowledge tells the sender of a message that the agent has taken note of it.

@@ -86,7 +86,7 @@ func readTopic(ctx context.Context, c *call) (any, error) {
 	left := maxPostsTexts
 	for i := len(got.Posts) - 1; i >= 0; i-- { // the newest are worth most
 		p := &got.Posts[i]
-		p.FromName, p.Subject = sanitize.Line(p.FromName), sanitize.Line(p.Subject)
+		p.FromName, p.FromSaid, p.Subject = sanitize.Line(p.FromName), sanitize.Line(parley.Shown(p.FromSaid, parley.MaxCalled)), sanitize.Line(p.Subject)
 		if arguments.Post == nil {
 			p.Text = parley.Cut(p.Text, min(maxPostText, max(left, 200)))
 			left -= len(p.Text)

@@ -226,7 +226,7 @@ func (p *page) name(m *view.Message) {
 		f.Name, f.ByName = of(f.ID, f.Name), of(f.By, f.ByName)
 	}
 	if !m.Author.IsZero() {
-		m.AuthorName = of(m.Author, m.AuthorName)
+		m.AuthorName = of(m.Author, m.Writer())
 	}
 	if m.From != p.principal.ID() {
 		m.FromName = of(m.From, m.Sender())

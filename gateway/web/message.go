@@ -336,7 +336,7 @@ func (c card) Speaker() party {
 // Voice returns whose words the message has: those of who wrote to a group stay theirs where it has passed them on.
 func (c card) Voice() party {
 	if c.Sent && !c.Received && !c.Author.IsZero() {
-		return partyOf(c.Author, c.AuthorName)
+		return authorOf(&c.Message)
 	}
 	return c.Speaker()
 }
@@ -517,6 +517,13 @@ func endsOf(name string) []string {
 func senderOf(m *view.Message) party {
 	p := partyOf(m.From, m.Sender())
 	p.Own = p.Own && m.FromSaid == ""
+	return p
+}
+
+// authorOf returns who wrote what a group has passed on, as senderOf does.
+func authorOf(m *view.Message) party {
+	p := partyOf(m.Author, m.Writer())
+	p.Own = p.Own && m.AuthorSaid == ""
 	return p
 }
 

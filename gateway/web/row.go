@@ -138,7 +138,7 @@ func sentBy(m *view.Message) string {
 	case !m.Sent || m.Received:
 		return ""
 	case !m.Author.IsZero():
-		return partyOf(m.Author, m.AuthorName).Name
+		return authorOf(m).Name
 	}
 	return people.You
 }

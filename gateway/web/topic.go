@@ -144,9 +144,9 @@ func (d *topicPage) read(p *page, name string) error {
 		return err
 	}
 	for _, post := range got.Posts {
-		m := view.Message{From: post.From, FromName: post.FromName}
+		m := view.Message{From: post.From, FromName: post.FromName, FromSaid: post.FromSaid}
 		p.name(&m)
-		by := partyOf(m.From, m.FromName)
+		by := senderOf(&m)
 		if m.From == p.agent.ID() {
 			by = party{Name: "You", ID: m.From.String(), Own: true}
 		}

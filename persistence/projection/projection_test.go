@@ -112,6 +112,16 @@ func TestFind(t *testing.T) {
 	b.want(Query{Outcomes: []string{"answered"}, Decider: self}, 3)
 	b.want(Query{Words: "nginx"}, 3)
 	b.want(Query{Words: "hunter2"})
+	for _, spread := range []string{"proxy nginx", "nginx proxy", "ngin* prox*", `"listens there" "the proxy"`, "port nginx 8080 proxy", "nginx nginx proxy"} {
+		for _, order := range []Order{Newest, Oldest, Relevance, Urgency, BySubject, Ended} {
+			b.want(Query{Words: spread, Order: order}, 3) // in the question and its answer together
+		}
+	}
+	b.want(Query{Words: "8080"}, 3)
+	b.want(Query{Words: "nginx deployment"}) // of which the other is in another message
+	b.want(Query{Words: "nginx proxy apache"})
+	b.want(Query{Words: `"proxy nginx"`}) // no phrase goes over both
+	b.want(Query{Words: "nginx proxy", Sender: []capabilities.ID{ann}})
 	b.want(Query{Words: "nginx", Order: Relevance}, 3)
 	other := &box{t: t, index: b.index, id: bob}
 	other.message(ann, "the deployment of another", capabilities.ID{})
@@ -200,7 +210,16 @@ func TestFindFitsAModel(t *testing.T) {
 		var all []model
 		for range rapid.IntRange(0, 12).Draw(rt, "messages") {
 			m := model{from: rapid.SampledFrom([]capabilities.ID{bob, ann}).Draw(rt, "from"), text: rapid.SliceOfN(rapid.SampledFrom(words), 0, 4).Draw(rt, "text")}
-			b.message(m.from, strings.Join(m.text, " "), capabilities.ID{})
+			answer := rapid.SliceOfN(rapid.SampledFrom(words), 0, 3).Draw(rt, "answer")
+			if len(answer) == 0 {
+				b.message(m.from, strings.Join(m.text, " "), capabilities.ID{})
+			} else {
+				form := capabilities.ID{ULID: ulid.ULID{14: 2, 15: byte(b.number), 13: count}, Node: m.from.Node}
+				b.add(&events.FormRequested{Number: b.number, ID: form, From: m.from, To: self, Description: strings.Join(m.text, " "), Date: 1000},
+					&events.FormAnswered{Form: form, By: self, Date: 2000, Values: capabilities.Record(map[string]capabilities.Value{"x": capabilities.String(strings.Join(answer, " "))})})
+				b.number++
+				m.text = append(m.text, answer...)
+			}
 			all = append(all, m)
 		}
 		q := Query{Words: strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 0, 2).Draw(rt, "words"), " "), Skip: rapid.IntRange(0, 3).Draw(rt, "skip"), Limit: rapid.IntRange(1, 5).Draw(rt, "limit")}
@@ -355,7 +374,17 @@ func BenchmarkFind(b *testing.B) {
 		}
 		x.add(next...)
 	}
-	for _, q := range []Query{{Words: "branch777"}, {Words: "build", Limit: 20}, {Words: "build", Limit: 20, Order: Oldest}, {Sender: []capabilities.ID{ann}}, {}} {
+	for range 100 { // and as many questions with their answers
+		next := make([]events.Event, 0, 2000)
+		for range 1000 {
+			form := capabilities.ID{ULID: ulid.Make(), Node: bob.Node}
+			next = append(next, &events.FormRequested{Number: x.number, ID: form, From: bob, To: self, Description: fmt.Sprintf("which port does branch%d take", x.number), Date: capabilities.Time(x.number)},
+				&events.FormAnswered{Form: form, By: self, Date: capabilities.Time(x.number), Values: capabilities.Record(map[string]capabilities.Value{"port": capabilities.String("it takes port 8080")})})
+			x.number++
+		}
+		x.add(next...)
+	}
+	for _, q := range []Query{{Words: "branch777"}, {Words: "build failed", Limit: 20}, {Words: "which 8080", Limit: 20}, {Words: "branch150777 8080"}, {Words: "build 8080"}, {Words: "build", Limit: 20}, {Words: "build", Limit: 20, Order: Oldest}, {Sender: []capabilities.ID{ann}}, {}} {
 		b.Run(fmt.Sprintf("%s%s", q.Words, q.Order), func(b *testing.B) {
 			for b.Loop() {
 				x.find(q)

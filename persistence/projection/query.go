@@ -26,7 +26,7 @@ const (
 
 // Query describes messages of a mailbox. A zero member fits all.
 type Query struct {
-	// Words have to be in the message with its subject, all of them, or all in its answer. A word in quotation marks with others is a
+	// Words have to be in the message with its subject or in its answer, all of them. A word in quotation marks with others is a
 	// phrase, one that ends with * the beginning of a word.
 	Words     string
 	Subject   string // words of the subject alone, in the same form
@@ -56,11 +56,21 @@ const (
 
 // match returns words as the index matches them: each is quoted, so that none is an operator. It is "" for none.
 func match(column, words string) string {
-	terms := Terms(words)
+	terms := termsOf(words)
 	if len(terms) == 0 {
 		return ""
 	}
-	return column + "(" + strings.Join(terms[:min(len(terms), MaxWords)], " AND ") + ")"
+	return column + "(" + strings.Join(terms, " AND ") + ")"
+}
+
+// termsOf returns the first MaxWords of the Terms, each once.
+func termsOf(words string) (terms []string) {
+	for _, term := range Terms(words) {
+		if len(terms) < MaxWords && !slices.Contains(terms, term) {
+			terms = append(terms, term)
+		}
+	}
+	return terms
 }
 
 // Terms returns the words and phrases that are searched for, as the index matches them. A search has MaxWords of them at most.
@@ -180,12 +190,22 @@ func (q Query) statement(place int64) (text string, args []any, none bool) {
 		text = part("m.row", "0", "message m")
 	} else {
 		conditions = append([]string{""}, conditions...)
-		for i, table := range []string{"asked", "answered"} {
-			conditions[0] = table + " MATCH ? AND " + table + ".rowid BETWEEN ? AND ?"
-			if i > 0 {
+		in := func(table, also string, more ...any) {
+			conditions[0] = table + " MATCH ? AND " + table + ".rowid BETWEEN ? AND ?" + also
+			if text != "" {
 				text += ") UNION ALL SELECT * FROM ("
 			}
-			text += part(table+".rowid", table+".rank", table+" CROSS JOIN message m ON m.row = "+table+".rowid", words, first, last)
+			text += part(table+".rowid", table+".rank", table+" CROSS JOIN message m ON m.row = "+table+".rowid", more...)
+		}
+		in("asked", "", words, first, last)
+		in("answered", "", words, first, last)
+		if terms := termsOf(q.Words); len(terms) > 1 { // some are in the answer, and the others in the question
+			also, more := "", []any{"(" + strings.Join(terms, " OR ") + ")", first, last}
+			for _, term := range terms {
+				also += " AND (m.row IN (SELECT rowid FROM asked WHERE asked MATCH ? AND rowid BETWEEN ? AND ?) OR m.row IN (SELECT rowid FROM answered WHERE answered MATCH ? AND rowid BETWEEN ? AND ?))"
+				more = append(more, term, first, last, term, first, last)
+			}
+			in("answered", also, more...)
 		}
 		text = "SELECT row, min(rank) AS rank, priority, subject, decided FROM (SELECT * FROM (" + text + ")) GROUP BY row ORDER BY " + order + " LIMIT ?"
 		args = append(args, most)

@@ -231,12 +231,16 @@ func formText(description string, fields []events.Field, call *events.Call) stri
 	return strings.Join(words, "\n")
 }
 
-// valueText returns the texts in a value. Those that are sealed are left out.
+// valueText returns the texts and numbers in a value. Those that are sealed are left out.
 func valueText(v capabilities.Value) string {
 	var words []string
 	_, _ = v.Map(func(leaf capabilities.Value) (capabilities.Value, error) { // the function returns no error, so neither does Map
 		if s, ok := leaf.AsString(); ok {
 			words = append(words, s)
+		}
+		_, whole := leaf.AsInt()
+		if _, broken := leaf.AsFloat(); whole || broken {
+			words = append(words, leaf.Text())
 		}
 		return leaf, nil
 	})

@@ -51,13 +51,13 @@ func subject(e view.Message, s terminal.Screen) string {
 		}
 		who := "you "
 		if !e.Author.IsZero() { // the agent is a group
-			who = Party(e.AuthorName, e.Author) + " by you "
+			who = Writer(&e) + " by you "
 		}
 		b.WriteString(who + verb(e, preposition(e.Type)+" "+to))
 	case s.Width > 0 && e.Type == string(events.Approval):
 		b.WriteString(Sender(&e) + " wants to " + Wants(e))
 	case !e.Author.IsZero():
-		b.WriteString(Party(e.AuthorName, e.Author) + " by " + Sender(&e) + " " + verb(e, toOthers(e)))
+		b.WriteString(Writer(&e) + " by " + Sender(&e) + " " + verb(e, toOthers(e)))
 	default:
 		b.WriteString(Sender(&e) + " " + verb(e, toOthers(e)))
 	}
@@ -492,10 +492,18 @@ func Sender(e *view.Message) string {
 	if said := e.CallsItself(); said != "" {
 		return terminal.Visible(said)
 	}
-	if e.FromName == "" { // it is all that the reader has, to name the sender by
+	if e.FromName == "" && e.From.Node == e.To.Node { // it is all that the reader has, to name the sender by; of another node's it is no use
 		return terminal.Quoted(e.From.String())
 	}
 	return Party(e.FromName, e.From)
+}
+
+// Writer returns who wrote what a group has passed on, as Sender does.
+func Writer(e *view.Message) string {
+	if said := e.Writer(); said != "" && e.AuthorName == "" {
+		return terminal.Visible(said)
+	}
+	return Party(e.AuthorName, e.Author)
 }
 
 // Party returns an agent's name in quotes, or the end of its ID where it has none. Who reads is "you".
@@ -513,8 +521,11 @@ func Party(name string, id capabilities.ID) string {
 // itself.
 func partyOf(e *view.Message) func(id capabilities.ID, name string) string {
 	return func(id capabilities.ID, name string) string {
-		if name == "" && id == e.From && e.FromSaid != "" {
+		switch {
+		case name == "" && id == e.From && e.FromSaid != "":
 			return Sender(e)
+		case name == "" && id == e.Author && e.AuthorSaid != "":
+			return Writer(e)
 		}
 		if i := slices.IndexFunc(e.Recipients, func(r view.Recipient) bool { return r.ID == id }); name == "" && i >= 0 {
 			if said := e.Recipients[i].CallsItself(); said != "" {

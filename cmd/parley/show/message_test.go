@@ -35,8 +35,9 @@ func TestLines(t *testing.T) {
 		`4. "fae" by you sent "hi" to "bob" at "2026-02-25T10:00:00.000Z"`: {
 			Number: 4, Type: "message", Sent: true, Author: someone, AuthorName: "fae", ToName: "bob", Text: "hi", Date: when,
 		},
+		`0. ` + view.ShortID(someone) + ` sent "hi" at "2026-02-25T10:00:00.000Z"`: {Type: "message", From: someone, Text: "hi", Date: when},
 		`2. "` + someone.String() + `" replied "hi" in reply to #1 at "2026-02-25T10:00:00.000Z" (dismissed)`: {
-			Number: 2, Type: "message", From: someone, Text: "hi", Date: when, ReplyTo: someone, ReplyNumber: &one, Dismissed: true,
+			Number: 2, Type: "message", From: someone, To: capabilities.ID{Node: someone.Node}, Text: "hi", Date: when, ReplyTo: someone, ReplyNumber: &one, Dismissed: true,
 		},
 		`7. "fae" sent "the log" with the file "a.log" at "2026-02-25T10:00:00.000Z"`: {
 			Number: 7, Type: "message", FromName: "fae", Text: "the log", Header: parley.Header{Files: []events.File{{Name: "a.log"}}}, Date: when,

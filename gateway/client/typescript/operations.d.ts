@@ -1373,6 +1373,7 @@ export interface Envelope {
   /** An ID: {ULID}@{node}. */
   author?: string;
   authorName?: string;
+  authorSaid?: string;
   chain?: Array<Party>;
   changed: number;
   claim?: Claim;
@@ -2057,6 +2058,7 @@ export interface TopicPost {
   /** An ID: {ULID}@{node}. */
   from: string;
   fromName?: string;
+  fromSaid?: string;
   /** An ID: {ULID}@{node}. */
   message: string;
   number: number;

@@ -1529,6 +1529,7 @@ class Envelope(_Envelope, total=False):
     archived: Archived
     author: str  # An ID: {ULID}@{node}.
     authorName: str
+    authorSaid: str
     chain: List[Party]
     claim: Claim
     deadline: str  # A time in UTC, with milliseconds.
@@ -2222,6 +2223,7 @@ _TopicPost = TypedDict(
 class TopicPost(_TopicPost, total=False):
     files: List[File]
     fromName: str
+    fromSaid: str
     replyTo: int
     subject: str
 
