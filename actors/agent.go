@@ -129,7 +129,7 @@ func firstRunes(text string, most int) string {
 
 // present returns a status as it is now, with the mark whether the node holds the agent's program.
 func present(n *Node, s view.AgentStatus) view.AgentStatus {
-	s = s.At(n.now())
+	s = s.At(n.clock())
 	s.Held = s.Runtime != "" && n.supervisor.isHeld()
 	s.Settle()
 	return s
@@ -145,8 +145,8 @@ func (a *Agent) atRest() (persistence.Mailbox, bool) {
 
 // Status returns the durable status of the agent.
 func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
-	return query(ctx, a, func(s *mailbox.State, now capabilities.Time) (view.AgentStatus, error) {
-		return statusOf(s).At(now), nil
+	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) (view.AgentStatus, error) {
+		return statusOf(s).At(a.node.clock()), nil
 	})
 }
 

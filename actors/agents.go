@@ -416,7 +416,7 @@ func (m setStandIns) handle(b *mailboxActor) (view.StandIns, error) {
 	for _, id := range b.state.StandIns.Members() {
 		s.Members = append(s.Members, view.Party{ID: id, Name: v.nameOf(id)})
 	}
-	if away, ok := b.state.StandIns.Away(b.node.now()); ok {
+	if away, ok := b.state.StandIns.Away(b.node.clock()); ok {
 		s.Away = &view.Away{From: away.From, Until: away.Until}
 		if !away.Delegate.IsZero() {
 			s.Away.To = &view.Party{ID: away.Delegate, Name: v.nameOf(away.Delegate)}

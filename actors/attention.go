@@ -19,7 +19,7 @@ func AttentionOf(ctx context.Context, a *Agent) (view.Attention, error) {
 		return AttentionOf(ctx, AgentOf(a.node, set.Agent)) // an address is no session
 	}
 	set.Agent = a.id
-	set.IsQuiet, set.QuietUntil = quietAt(set.Attention, a.node.now())
+	set.IsQuiet, set.QuietUntil = quietAt(set.Attention, a.node.clock())
 	return set, err
 }
 

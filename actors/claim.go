@@ -15,7 +15,7 @@ func (m Mail) Claim(ctx context.Context, ref capabilities.FormRef, long time.Dur
 	a := m.agent
 	var until capabilities.Time
 	if long != 0 {
-		until = a.node.now().Add(long)
+		until = a.node.clock().Add(long)
 	}
 	acked := make(chan error, 1)
 	waiting := &waiter[formKey, error]{ch: acked}
@@ -65,7 +65,7 @@ type claimForm struct {
 func (m claimForm) handle(b *mailboxActor, reply replyTo[askedClaim]) {
 	var home capabilities.ID
 	c, err := recalled(b.old, func() (c mailbox.ClaimForm, err error) {
-		c, home, err = mailbox.DraftClaim(b.state, m.form, m.until, m.takeOver, b.node.now())
+		c, home, err = mailbox.DraftClaim(b.state, m.form, m.until, m.takeOver, b.node.clock())
 		return c, err
 	})
 	asked := askedClaim{form: c.Form, home: home, remote: home.Node != b.node.id}

@@ -72,7 +72,7 @@ func leased(b *mailboxActor, refused *mailbox.Leased, who capabilities.ID) error
 	if err != nil {
 		return err
 	}
-	return LeasedTo(shown, refused.File, b.node.now())
+	return LeasedTo(shown, refused.File, b.node.clock())
 }
 
 // LeasedTo returns the error LEASED of a file that another's lease is on, or of what it was asked for. It has none of the holder's words

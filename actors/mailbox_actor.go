@@ -90,6 +90,7 @@ func (b *mailboxActor) Receive(ctx actor.Context) {
 	b.dropDurable()
 	b.redeliverLocal()
 	b.reconcileRun()
+	mailbox.SetClock(b.state, b.node.now(), b.node.behind())
 	b.expireForms()
 	expireLeases(b)
 	loseUses(b)
@@ -111,7 +112,7 @@ func (b *mailboxActor) Receive(ctx actor.Context) {
 // only makes sure that a message comes.
 func (b *mailboxActor) expireForms() {
 	at := b.state.Summary().Deadline
-	if at == 0 || at > b.node.now() {
+	if at == 0 || at > b.node.clock() {
 		return
 	}
 	if _, err := b.decide(mailbox.ExpireForms{}); err != nil {
@@ -122,12 +123,12 @@ func (b *mailboxActor) expireForms() {
 			b.node.log.Warn("timer not met", "mailbox", b.reg.id.String(), "timer", fmt.Sprintf("%T", c), "error", err)
 		}
 	}
-	for _, n := range b.state.Mail.DueSchedules(b.node.now()) {
+	for _, n := range b.state.Mail.DueSchedules(b.node.clock()) {
 		if _, err := b.decide(mailbox.FireSchedule{Schedule: n, Next: nextTime}); err != nil {
 			b.node.log.Warn("scheduled message not sent", "mailbox", b.reg.id.String(), "schedule", n, "error", err)
 		}
 	}
-	if b.state.Topic.IsDue(b.node.now()) {
+	if b.state.Topic.IsDue(b.node.clock()) {
 		if _, err := b.decide(mailbox.PostDigests{Gone: b.node.isArchived}); err != nil {
 			b.node.log.Warn("digests are not sent", "mailbox", b.reg.id.String(), "error", err)
 		}

@@ -323,7 +323,16 @@ func (n *Node) fold(ctx context.Context, s *mailbox.State, evs []persistence.Ent
 	return nil
 }
 
-// now returns the time. It never goes back, even if the clock does.
+// clock returns the time by which what people wait for is due. It goes back with the clock: see the file clock.go of package mailbox.
+func (n *Node) clock() capabilities.Time { return capabilities.At(n.o.Clock()) }
+
+// behind returns how far the clock is behind the node's time; 0 if it is not.
+func (n *Node) behind() capabilities.Time {
+	latest := capabilities.Time(n.latest.Load()) // before the clock is read, which is ahead of it then if it never went back
+	return max(latest-n.clock(), 0)
+}
+
+// now returns the node's time. It never goes back, even if the clock does.
 func (n *Node) now() capabilities.Time {
 	for {
 		last, now := n.latest.Load(), n.o.Clock().UnixMilli()

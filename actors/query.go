@@ -452,7 +452,7 @@ type viewer struct {
 }
 
 func newViewer(s *mailbox.State, n *Node) *viewer {
-	return &viewer{state: s, secrets: n.secrets, now: n.now(), sees: s.ID == n.host, works: n.works, reads: n.reads}
+	return &viewer{state: s, secrets: n.secrets, now: n.clock(), sees: s.ID == n.host, works: n.works, reads: n.reads}
 }
 
 func (b *mailboxActor) viewer() *viewer { return newViewer(b.state, b.node) }

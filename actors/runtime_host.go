@@ -84,7 +84,7 @@ func (d *runtimeHost) Ask(ctx context.Context, q runtime.Question) (runtime.Answ
 		ask.To = capabilities.NameHost
 	}
 	if q.Timeout > 0 {
-		ask.Deadline = d.agent.node.now().Add(q.Timeout)
+		ask.Deadline = d.agent.node.clock().Add(q.Timeout)
 	}
 	form, err := call(ctx, d.agent, duringRun[capabilities.ID]{d.run, askQuestion{d, q.ID, ask}})
 	if err != nil {
@@ -296,7 +296,7 @@ func (d *runtimeHost) MayWrite(ctx context.Context, file string) error {
 	if err != nil || one.Lease == 0 {
 		return err
 	}
-	return LeasedTo(one, path, d.agent.node.now())
+	return LeasedTo(one, path, d.agent.node.clock())
 }
 
 // MayRun implements runtime.Host.
@@ -321,7 +321,7 @@ func (d *runtimeHost) heldToLeases(ctx context.Context, p parley.Permission) err
 	if err != nil || one.Lease == 0 {
 		return err
 	}
-	return LeasedTo(one, file, d.agent.node.now())
+	return LeasedTo(one, file, d.agent.node.clock())
 }
 
 // Send sends a message to an agent that the program's agent has a reference to.

@@ -123,7 +123,7 @@ func (s Schedules) Add(ctx context.Context, c mailbox.ScheduleMessage) (view.Sch
 	}
 	if c.Every != "" {
 		var err error
-		if c.At, err = nextTime(c.Every, c.Zone, s.agent.node.now()); err != nil {
+		if c.At, err = nextTime(c.Every, c.Zone, s.agent.node.clock()); err != nil {
 			return view.Schedule{}, err
 		}
 	}

@@ -77,25 +77,24 @@ func (c *scheduler) pause() time.Duration {
 	if !ok {
 		return schedulerTick
 	}
-	until := time.Duration(first.At-capabilities.At(c.node.o.Clock())) * time.Millisecond
+	until := time.Duration(first.At-c.node.clock()) * time.Millisecond
 	return min(max(until, 0), schedulerTick)
 }
 
 // behindLeast is how far the clock has to be behind the log for that to be said. Smaller steps are those of a clock that is kept right.
 const behindLeast = time.Minute
 
-// noteClock says once that the clock is behind the newest time in the log: it was put back, or had run ahead before. The node's time stands
-// still then, since it never goes back.
+// noteClock says once that the clock is behind the newest time in the log: it was put back, or had run ahead before.
 func (c *scheduler) noteClock() {
-	behind := c.node.now().Std().Sub(c.node.o.Clock())
+	behind := time.Duration(c.node.behind()) * time.Millisecond
 	if behind < behindLeast {
 		c.behind = false
 		return
 	}
 	if !c.behind {
 		c.behind = true
-		c.node.log.Warn("the clock is behind the newest time in the log: until it has caught up the node's time stands still, and times that were "+
-			"counted from now by the clock have passed already", "behind", behind.Round(time.Second).String())
+		c.node.log.Warn("the clock is behind the newest time in the log: deadlines and series go by the clock; what is logged keeps that time, and leave "+
+			"ends by it, until the clock has caught up", "behind", behind.Round(time.Second).String())
 	}
 }
 
@@ -103,7 +102,7 @@ func (c *scheduler) noteClock() {
 // mailboxes, frees idle schemas, and archives the log beyond the retention.
 func (c *scheduler) look() {
 	c.noteClock()
-	for _, id := range c.passed(c.node.now()) {
+	for _, id := range c.passed(c.node.clock()) {
 		c.node.registry.tell(id, 0, expireForms{c, id})
 	}
 	if c.node.journal.Flushing() < slowDisk {
@@ -128,7 +127,7 @@ type expireForms struct {
 }
 
 func (m expireForms) handle(b *mailboxActor) {
-	next, now := b.state.Summary().Deadline, b.node.now()
+	next, now := b.state.Summary().Deadline, b.node.clock()
 	if next != 0 && next <= now { // the forms could not be expired yet
 		next = now.Add(schedulerTick)
 	}
@@ -137,7 +136,7 @@ func (m expireForms) handle(b *mailboxActor) {
 
 func (m expireForms) fail(err error) {
 	m.scheduler.node.log.Warn("deadline not met", "mailbox", m.mailbox.String(), "error", err)
-	m.scheduler.expect(m.mailbox, m.scheduler.node.now().Add(schedulerTick))
+	m.scheduler.expect(m.mailbox, m.scheduler.node.clock().Add(schedulerTick))
 }
 
 func (c *scheduler) passed(now capabilities.Time) []capabilities.ID {

@@ -175,7 +175,7 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 		return SettleForm{}, capabilities.ID{}, err
 	}
 	f := m.Form
-	if err := checkClaimed(s, m, now); err != nil {
+	if err := checkClaimed(s, m, now-s.behind); err != nil {
 		return SettleForm{}, capabilities.ID{}, err
 	}
 	if r.Digest != "" && r.Digest != f.Digest() {

@@ -418,7 +418,7 @@ func (s *State) permit(ref capabilities.Ref, use capabilities.Use, now capabilit
 	if err := s.checkLive(ref); err != nil {
 		return err
 	}
-	return ref.Facet.Permits(use, now, s.Grants.uses[ref.Grant])
+	return ref.Facet.Permits(use, reached(s, now), s.Grants.uses[ref.Grant])
 }
 
 // checkLive refuses with NOT_PERMITTED a reference that was revoked.

@@ -132,7 +132,7 @@ func (c AcceptDelivery) enterForm(s *State, e *events.FormRequested, via capabil
 	if err := checkRoom(s, c.Quotas, e, now); err != nil {
 		return nil, err
 	}
-	passed, err := forwarding{s, now, ids}.passOn(e, s.StandIns.at(now))
+	passed, err := forwarding{s, now, ids}.passOn(e, s.StandIns.at(now-s.behind))
 	return append(append([]events.Event{e}, c.with...), passed...), err
 }
 
@@ -147,7 +147,7 @@ func admitLocal(s *State, from, via capabilities.ID, use capabilities.Use, now c
 // admitRemote checks mail from another node, or by a reference from there. It returns the grant whose uses the mail
 // counts as; zero if there is none.
 func admitRemote(s *State, from, via capabilities.ID, use capabilities.Use, now capabilities.Time) (capabilities.ID, error) {
-	if _, err := s.Grants.admit(from, via, use, now); err != nil {
+	if _, err := s.Grants.admit(from, via, use, reached(s, now)); err != nil {
 		return capabilities.ID{}, err
 	}
 	if g, minted := s.Grants.minted.Get(via); !minted || g.To.Node != from.Node { // uses by another node are counted there

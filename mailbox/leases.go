@@ -309,7 +309,7 @@ func checkLeaseHome(s *State) error {
 
 // checkAsked refuses a guest that has asked too often today.
 func checkAsked(s *State, holder capabilities.ID, now capabilities.Time) error {
-	if holder != s.ID && s.Leases.askedToday(holder, now) >= maxDailyLeases {
+	if holder != s.ID && s.Leases.askedToday(holder, reached(s, now)) >= maxDailyLeases {
 		return parley.Refuse(parley.QuotaExceeded, "%d leases asked for or renewed today: an agent has no more", maxDailyLeases).WithHint("from midnight UTC on it has again; a longer --ttl needs fewer")
 	}
 	return nil

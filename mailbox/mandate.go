@@ -166,7 +166,7 @@ func (c SettleForm) given(s *State, f *Form, values map[string]capabilities.Valu
 	}
 	live := 0
 	for _, m := range s.Rules.mandates {
-		if m.EndOf(now) == "" {
+		if m.EndOf(reached(s, now)) == "" {
 			live++
 		}
 	}
@@ -180,6 +180,9 @@ func (c SettleForm) given(s *State, f *Form, values map[string]capabilities.Valu
 		}
 	}
 	if err := addTerms(e, f.Permission(), t, now); err != nil {
+		return nil, err
+	}
+	if err := checkEnd(e.Until, reached(s, now)); err != nil {
 		return nil, err
 	}
 	e.Mandate = ids()

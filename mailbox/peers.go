@@ -360,8 +360,8 @@ func (c MakeInvitation) decide(s *State, now capabilities.Time, ids IDs) ([]even
 	if err := s.Profile.checkNodeHost(); err != nil {
 		return nil, err
 	}
-	if c.Until <= now {
-		return nil, parley.Refuse(parley.InvalidArgument, "the invitation would have ended at %s", c.Until)
+	if err := checkEnd(max(c.Until, 1), now); err != nil {
+		return nil, err
 	}
 	if c.Within != 0 && c.Until > c.Within {
 		c.Until = c.Within

@@ -122,6 +122,7 @@ type ruling struct {
 // ruling decides about a call. Standing rules go before mandates, and what denies goes before all.
 func (c *RequestApproval) ruling(s *State, call *rule.Reading, now capabilities.Time) (r ruling) {
 	l := &s.Rules
+	now = reached(s, now)
 	all := l.concerning(c.Tool, call, now)
 	rules := slices.DeleteFunc(slices.Clone(all), func(r *Rule) bool { return r.Paused })
 	matched := standing(rules)
@@ -320,6 +321,10 @@ func (c SettleForm) standingRule(s *State, f *Form, values map[string]capabiliti
 	added := &events.RuleAdded{
 		Agent: s.ID, Tool: f.Title, Allow: decision == Always, Form: f.ID, Covers: covers, Until: EndOfRule(capabilities.Record(values)),
 	}
+	now = reached(s, now)
+	if err := checkEnd(added.Until, now); err != nil {
+		return nil, err
+	}
 	if s.Rules.includes(added, now) || slices.ContainsFunc(c.rules, func(r *events.RuleAdded) bool { return outlasts(r, added) }) {
 		return nil, nil
 	}
@@ -427,8 +432,8 @@ func (c AddRule) decide(s *State, now capabilities.Time, ids IDs) ([]events.Even
 	if c.By != s.Profile.Host {
 		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host makes its rules")
 	}
-	if c.Until != 0 && c.Until <= now {
-		return nil, parley.Refuse(parley.InvalidArgument, "the time %s has passed", c.Until)
+	if err := checkEnd(c.Until, now); err != nil {
+		return nil, err
 	}
 	added := &events.RuleAdded{Agent: s.ID, Tool: c.Tool, Allow: c.Allow, Until: c.Until, Covers: c.Covers, Form: c.Form}
 	if s.Rules.includes(added, now) {
@@ -459,8 +464,8 @@ func (c LimitRule) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 	if !ok || r.Until != 0 && r.Until <= now { // what has ended is made anew, as any rule is
 		return nil, noRule(c.Rule)
 	}
-	if c.Until <= now {
-		return nil, parley.Refuse(parley.InvalidArgument, "the time %s has passed", c.Until)
+	if err := checkEnd(max(c.Until, 1), now); err != nil {
+		return nil, err
 	}
 	limited := r.RuleAdded
 	limited.Until = c.Until

@@ -41,6 +41,8 @@ type State struct {
 	Topic     *Topic // nil if it is none
 
 	profileVersion uint64
+
+	latest, behind capabilities.Time // the node's time, and how far the clock is behind it: see clock.go
 }
 
 // New returns the state of a mailbox without events.
@@ -165,6 +167,9 @@ type Command interface {
 // no effect. It changes nothing in the state. It fails with PagedOut if the command or its events need messages that are
 // not in memory: the caller lends them and decides again.
 func (s *State) Decide(c Command, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	if isByClock(c) {
+		now -= s.behind
+	}
 	evs, err := c.decide(s, now, ids)
 	if err != nil {
 		return nil, err

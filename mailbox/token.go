@@ -94,8 +94,8 @@ func (c MakeToken) decide(s *State, now capabilities.Time, ids IDs) ([]events.Ev
 	if err := c.narrow(s.Tokens.defaultScopes()); err != nil {
 		return nil, err
 	}
-	if c.Until != 0 && c.Until <= now {
-		return nil, parley.Refuse(parley.InvalidArgument, "the token would have ended at %s", c.Until)
+	if err := checkEnd(c.Until, now); err != nil {
+		return nil, err
 	}
 	if err := checkText("a note", c.Note, maxNote); err != nil {
 		return nil, err

@@ -388,10 +388,10 @@ func notePost(f fold, e *events.MessagePosted) {
 	first, _, _ := strings.Cut(strings.TrimSpace(ShowText(e.Text)), "\n")
 	t.Posted++
 	author := payerOf(e)
-	t.Posts = append(t.Posts, TopicPost{Nth: t.Posted, Number: e.Number, Author: author, Line: parley.Cut(cmp.Or(e.Subject, first), maxPostLine), At: f.at})
+	t.Posts = append(t.Posts, TopicPost{Nth: t.Posted, Number: e.Number, Author: author, Line: parley.Cut(cmp.Or(e.Subject, first), maxPostLine), At: e.Date})
 	for i := range t.Subscribers {
 		if s := &t.Subscribers[i]; s.Due == 0 && s.Every != 0 && s.Agent != author {
-			s.Due = s.Every.After(f.at)
+			s.Due = s.Every.After(e.Date)
 		}
 	}
 }

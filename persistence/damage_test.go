@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"parley"
 	"parley/events"
@@ -461,6 +462,16 @@ func TestLogFileThatIsTakenFromARunningNodeIsNoticed(t *testing.T) {
 			return os.Truncate(path, info.Size()/2)
 		},
 		"emptied": func(path string) error { return os.Truncate(path, 0) },
+		"with its folder, for a copy with its times that another node has gone on in": func(path string) error { // cp -a, mv, mv, parley start
+			folder := filepath.Dir(path)
+			info, err := os.Stat(folder)
+			text, unread := os.ReadFile(path)
+			if err = errors.Join(err, unread); err != nil {
+				return err
+			}
+			return errors.Join(os.Rename(folder, folder+".aside"), os.CopyFS(folder, os.DirFS(folder+".aside")),
+				os.WriteFile(path, append(text, text...), 0o600), os.Chtimes(folder, info.ModTime(), info.ModTime()))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -481,7 +492,13 @@ func TestLogFileThatIsTakenFromARunningNodeIsNoticed(t *testing.T) {
 				}
 				return 1
 			})
-			newest, acknowledged := blocks[len(blocks)-1], w[1]
+			newest := blocks[len(blocks)-1]
+			past := time.Now().Add(-time.Minute) // nothing that was changed within a step of the disk's time is still to be looked at
+			if err := os.Chtimes(filepath.Dir(newest), past, past); err != nil {
+				t.Fatal(err)
+			}
+			w.write(t, j, 1, 1)
+			acknowledged := w[1]
 			if err := take(newest); err != nil {
 				t.Fatal(err)
 			}

@@ -24,6 +24,7 @@ type names struct {
 
 	mu     sync.Mutex
 	at     time.Time   // of the folder when it was last flushed
+	is     os.FileInfo // the folder then: a copy in its place can have its time
 	newest os.FileInfo // the file of the highest number when it was last looked at, nil if there was none
 	size   int64       // of that file, in bytes, when what was acknowledged was last in it; 0 if that is not known
 	cuts   int         // under way: the server may put another file in the place of one
@@ -133,12 +134,12 @@ func (n *names) flush() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	info, err := os.Stat(n.folder)
-	if err == nil && !info.ModTime().Equal(n.at) {
+	if err == nil && (!info.ModTime().Equal(n.at) || n.is != nil && !os.SameFile(n.is, info)) {
 		if err = n.check(); err == nil {
 			err = SyncFolder(n.folder)
 		}
 		if err == nil && time.Since(info.ModTime()) > tick {
-			n.at = info.ModTime()
+			n.at, n.is = info.ModTime(), info
 		}
 	}
 	if err != nil {

@@ -327,6 +327,11 @@ func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Lo
 	if err != nil {
 		return err
 	}
+	moved, stopLooking, err := env.options.state.moved()
+	if err != nil {
+		return errors.Join(err, l.release())
+	}
+	defer stopLooking()
 	defer func() { err = errors.Join(err, l.release()) }()
 	agents, peers, err := s.readQuotas()
 	if err != nil {
@@ -354,6 +359,9 @@ func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Lo
 	}
 	// Closing has contexts of its own: ctx has ended by then.
 	defer func() {
+		if wasMoved(err) {
+			return // closing would write to what is in the place of the folder
+		}
 		closing, cancel := context.WithTimeout(context.Background(), drainTime)
 		defer cancel()
 		err = errors.Join(err, node.Close(closing))
@@ -373,9 +381,12 @@ func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Lo
 	log.Info("ready", "node", node.State().Node, "state", env.options.state, "listen", server.Address(), "version", version())
 	notify(log, "READY=1")
 
-	err = untilStopped(ctx, node, server)
+	err = untilStopped(ctx, node, server, moved)
 	log.Info("stopping", "reason", stopReason(ctx, err))
 	notify(log, "STOPPING=1")
+	if wasMoved(err) {
+		return err
+	}
 	draining, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	if drained := server.Drain(draining); drained != nil {
@@ -418,13 +429,15 @@ func markStandby(env *environment, log *slog.Logger) {
 	}
 }
 
-func untilStopped(ctx context.Context, node *actors.Node, server *gateway.Server) error {
+func untilStopped(ctx context.Context, node *actors.Node, server *gateway.Server, moved <-chan error) error {
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-server.Stopped():
 		return nil
 	case err := <-server.Broken():
+		return err
+	case err := <-moved:
 		return err
 	case <-node.Done():
 		return fmt.Errorf("the node cannot go on: %w", node.Err())
