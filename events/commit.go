@@ -98,10 +98,13 @@ func (b Blind) of(section int) [sha256.Size]byte {
 // refused by its format then, and not as damage.
 const layoutFormat = 3000
 
+// longerEvents is how many kinds of events have got a longer encoding beside the first: MessagePosted has one with AuthorSaid.
+const longerEvents = 1
+
 // frameFormat is the number of the log's format. Each frame has it, so that an earlier program refuses the log at its
 // start, by the newest commit. It grows with each kind of event and each version of one by itself.
 var frameFormat = func() uint64 {
-	n := uint64(layoutFormat)
+	n := uint64(layoutFormat + longerEvents)
 	for _, s := range schemas {
 		n += uint64(s.version)
 	}

@@ -388,10 +388,14 @@ func notePost(f fold, e *events.MessagePosted) {
 	first, _, _ := strings.Cut(strings.TrimSpace(ShowText(e.Text)), "\n")
 	t.Posted++
 	author := payerOf(e)
-	t.Posts = append(t.Posts, TopicPost{Nth: t.Posted, Number: e.Number, Author: author, Line: parley.Cut(cmp.Or(e.Subject, first), maxPostLine), At: e.Date})
+	at := f.at
+	if author.Node == f.ID.Node { // the clock's time; another node may have said any that has passed
+		at = e.Date
+	}
+	t.Posts = append(t.Posts, TopicPost{Nth: t.Posted, Number: e.Number, Author: author, Line: parley.Cut(cmp.Or(e.Subject, first), maxPostLine), At: at})
 	for i := range t.Subscribers {
 		if s := &t.Subscribers[i]; s.Due == 0 && s.Every != 0 && s.Agent != author {
-			s.Due = s.Every.After(e.Date)
+			s.Due = s.Every.After(at)
 		}
 	}
 }

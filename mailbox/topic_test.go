@@ -88,3 +88,26 @@ func TestFloodOfPostsCostsItsAuthor(t *testing.T) {
 		t.Errorf("500 posts cost eve %d bytes of a day", own[quota.Daily])
 	}
 }
+
+// TestAnotherNodeDatesNoDigest has a post of another node say that it was written a year ago. The digest waits as long as for any other.
+func TestAnotherNodeDatesNoDigest(t *testing.T) {
+	v := mailboxtest.New(t)
+	v.Add("news")
+	topic := v.States["news"].ID
+	author, reader := topic, topic
+	author.Node, author.ULID[0], reader.ULID[0] = capabilities.NodeOf([capabilities.NodeKeySize]byte{1}), 1, 2
+	s := mailbox.New(topic)
+	at := capabilities.At(time.Unix(2e9, 0))
+	for _, e := range []events.Event{
+		&events.TopicMade{Name: "news"},
+		&events.TopicSubscribed{Agent: reader, In: true, Every: 3_600_000},
+		&events.MessagePosted{Number: 0, Message: author, From: author, To: topic, Text: []events.Span{{Words: "see"}}, Date: at - 365*24*3_600_000},
+	} {
+		if err := s.Apply(events.Recorded{At: at, Event: e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.Topic.IsDue(at) || !s.Topic.IsDue(at+3_600_000) {
+		t.Errorf("%+v", s.Topic.Subscribers)
+	}
+}
