@@ -47,7 +47,7 @@ func New(o Options) (*Site, error) {
 		return nil, err
 	}
 	funcs := template.FuncMap{
-		"seen": sanitize.Line, "lines": sanitize.Lines, "asset": a.URL, "when": readable, "party": partyOf, "ends": endsOf, "delay": view.ShortDelay,
+		"seen": sanitize.Line, "lines": sanitize.Lines, "asset": a.URL, "when": readable, "party": partyOf, "ends": endsOf, "headline": headlineOf, "delay": view.ShortDelay,
 	}
 	t, err := template.New("page").Funcs(funcs).ParseFS(embedded, "assets/templates/*.html")
 	if err != nil {
