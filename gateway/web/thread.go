@@ -211,7 +211,7 @@ func (r row) Topic() string {
 	if r.Type != "message" {
 		return ""
 	}
-	return lineOf(r.Subject)
+	return lineOf(words(r.Subject))
 }
 
 // Said returns the text of a message in a line, for a row that has its subject above.
