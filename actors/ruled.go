@@ -11,6 +11,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/fair"
 	"parley/mailbox"
 	"parley/mailbox/rule"
 	"parley/persistence"
@@ -64,17 +65,19 @@ func (rs Rules) findRuled(ctx context.Context, agents []capabilities.ID, q view.
 	}
 }
 
-// catchUp adds what the index lacks of mailboxes, for a time, and returns how many events are left.
+// catchUp adds what the index lacks of mailboxes, for a time, as addMissing does of one. It returns how many events are left.
 func (rs Rules) catchUp(ctx context.Context, x *projection.Index, agents []capabilities.ID) (left uint64, err error) {
 	s := rs.agent.node.searches
 	marks, err := x.Marks(ctx)
 	if err != nil {
 		return 0, parley.Refuse(parley.ReadOnly, "the index for searching cannot be read: %v", err)
 	}
-	end := time.Now().Add(ruledTime)
+	end := fair.EndOf(ctx, ruledTime)
+	first := true
 	for _, id := range agents {
 		missing := s.lacks(id, marks[projection.Key(id)])
-		for missing > 0 && time.Now().Before(end) {
+		for missing > 0 && (first || time.Now().Before(end)) {
+			first = false
 			var failed error
 			if err := rs.agent.Mail().InTurn(ctx, func() error {
 				missing, failed = s.add(ctx, id)

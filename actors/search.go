@@ -12,6 +12,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/fair"
 	"parley/mailbox"
 	"parley/persistence"
 	"parley/persistence/projection"
@@ -483,11 +484,11 @@ func (m Mail) find(ctx context.Context, x *projection.Index, q Search, p project
 	return found, tellVoted(ctx, m.agent, found.Messages)
 }
 
-// addMissing adds what the index lacks of the agent's mailbox, for as long as a search may take. It returns how many events are
-// left: all, where the index cannot be written.
+// addMissing adds what the index lacks of the agent's mailbox, for as long as a search may take and fair.Until allows, and the next
+// events in any case. It returns how many events are left: all, where the index cannot be written.
 func (m Mail) addMissing(ctx context.Context) (left uint64, err error) {
 	s, id := m.agent.node.searches, m.agent.id
-	for end := time.Now().Add(searchTime); ; {
+	for end := fair.EndOf(ctx, searchTime); ; {
 		var failed error
 		err := m.InTurn(ctx, func() error {
 			left, failed = s.add(ctx, id)

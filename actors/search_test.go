@@ -5,12 +5,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/internal/eventually"
+	"parley/internal/fair"
 )
 
 // searchNumbers returns the numbers of the messages that a search finds.
@@ -211,5 +214,40 @@ func TestIndexOfAnotherLogIsNotUsed(t *testing.T) {
 		if got := searchNumbers(t, n.Host(), words("first")); len(got) != 1 {
 			t.Errorf("with %d more messages: %d", more, got)
 		}
+	}
+}
+
+// TestSearchThatIsHurriedShowsWhatIsThere searches right after more messages than the index takes at once, for who has no time to wait for all of
+// them: the search finds those that were added, and says how many events are left. Another one, with time, finds all.
+func TestSearchThatIsHurriedShowsWhatIsThere(t *testing.T) {
+	t.Parallel()
+	n := openNode(t, t.TempDir())
+	alice := guest(t, n, "alice")
+	const sent = 2*indexAtOnce + 10
+	var all sync.WaitGroup
+	for i := range 10 {
+		all.Go(func() {
+			for range sent / 10 {
+				if _, err := alice.Send(t.Context(), "HOST", "hello"); err != nil {
+					t.Errorf("sender %d: %v", i, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	q := words("hello")
+	found, err := n.Host().Mail().Search(fair.Until(t.Context(), time.Now()), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Behind == 0 || len(found.Messages) == 0 {
+		t.Errorf("hurried, it finds %d messages and lacks %d events, want some of both", len(found.Messages), found.Behind)
+	}
+	if _, behind, err := n.Host().Rules().Ruled(fair.Until(t.Context(), time.Now()), []capabilities.ID{n.Host().ID()}, view.RuledQuery{Limit: 10}); err != nil || behind == 0 {
+		t.Errorf("hurried, a list of ruled calls lacks %d events, want some: %v", behind, err)
+	}
+	if found, err = n.Host().Mail().Search(t.Context(), q); err != nil || found.Behind != 0 {
+		t.Errorf("with time, it lacks %d events: %v", found.Behind, err)
 	}
 }

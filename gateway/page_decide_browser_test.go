@@ -2,12 +2,14 @@ package gateway
 
 import (
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"parley"
 	"parley/actors"
@@ -225,6 +227,74 @@ func TestDecisionActsAtOnce(t *testing.T) {
 	if n := h.waitingCalls(); n != 1 {
 		t.Error("a key that is held allows")
 	}
+	b.checkNoFaults()
+}
+
+// TestDecidedRowStaysWithItsOutcome allows and denies calls and answers a form by keys: each row says how that ended, at its place, while the next
+// item is open already. It leaves then, with a heading that has no other row.
+func TestDecidedRowStaysWithItsOutcome(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	h.shell("make")
+	h.shell("git fetch")
+	h.ask(parley.Form{Title: "Which port?", Fields: []events.Field{{Name: "port"}}})
+	b := h.openBrowser()
+	b.open("/questions")
+	b.live()
+	rows := `[...document.querySelectorAll("#stream .group, #stream .entry")].map((r) => r.matches(".group") ? "(" + r.firstElementChild.innerText + ")" : r.querySelector(".what").innerText.trim() + (r.matches("[data-decided]") ? " " + (r.querySelector(".state")?.innerText ?? "") : "")).join(", ")`
+	open := func(what string) {
+		b.until(`document.querySelector("#alone > .message[data-waits][data-keys]")?.innerText.includes("` + what + `")`)
+	}
+	open("make")
+	b.run(`window.seen = []; new MutationObserver(() => { const now = ` + rows + `; if (seen.at(-1) !== now) seen.push(now); }).observe(document.getElementById("stream"), { childList: true, subtree: true, attributes: true })`)
+	b.press("a")
+	open("git fetch")
+	b.until(rows + ` === "(Agents are stopped on these), git fetch, (Can wait), Which port?"`)
+	b.press("d")
+	b.until(`document.activeElement.matches(".why textarea")`)
+	b.press("no\r")
+	open("Which port?")
+	b.until(rows + ` === "(Can wait), Which port?"`)
+	b.fill("#alone .field input", "80")
+	b.press(kb.Enter)
+	b.until(rows + ` === "" && !document.getElementById("empty").hidden`)
+	for _, want := range []string{
+		"(Agents are stopped on these), make ✓ Allowed once, git fetch, (Can wait), Which port?", "(Agents are stopped on these), git fetch ✕ Denied, (Can wait), Which port?", "(Can wait), Which port? ✓ Answered",
+	} {
+		if b.text(fmt.Sprintf("seen.includes(%q)", want)) != "true" {
+			t.Errorf("the list never was %q, but\n%s", want, b.text(`seen.join("\n")`))
+		}
+	}
+	b.checkNoFaults()
+}
+
+// TestCountsSayThatThereAreMore asks more than a page looks at: the counts have a plus, and nothing counts the others as questions to somebody else.
+func TestCountsSayThatThereAreMore(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	for i := range 501 {
+		h.ask(parley.Form{Title: fmt.Sprint("Question ", i), Fields: []events.Field{{Name: "a"}}})
+	}
+	for path, all := range map[string][]string{
+		"/questions": {"<title>(500+) ", `id="count">500+<`, `All <span class="number">500+<`, "1 of 500+"},
+		"/agents":    {"<strong>500+</strong> waiting for an answer", "<strong>500+</strong> questions open", "Answer 500+<"},
+	} {
+		_, _, body := h.get(path, "text/html")
+		body = html.UnescapeString(body)
+		for _, want := range all {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s has no %q", path, want)
+			}
+		}
+		if strings.Contains(body, "for others") {
+			t.Errorf("%s says that questions are for others", path)
+		}
+	}
+	b := h.openBrowser()
+	b.open("/history")
+	b.live()
+	b.reads("#count", "500+")
+	b.until(`document.title.startsWith("(500+) ")`)
 	b.checkNoFaults()
 }
 

@@ -182,6 +182,11 @@ func TestLongNamesShowTheirEnds(t *testing.T) {
 		b.open("/agents")
 		b.until(ends + `("#agents") === "012"`)
 	}
+	for _, width := range []int64{320, 390, 1280} { // and above the open one
+		b.do(chromedp.EmulateViewport(width, 900))
+		b.open("/forms/0?in=questions")
+		b.until(ends + `("#alone .head .route") === "0"`)
+	}
 	b.checkNoFaults()
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // TestMandateIsGivenWithACall allows a call with a mandate, at two widths. What it gives is said before, and it covers that and no more.
@@ -61,6 +62,38 @@ func TestMandateIsGivenWithACall(t *testing.T) {
 			b.checkNoFaults()
 		})
 	}
+}
+
+// TestLettersInAnOpenPartAreNoKeys types at a checkbox of a mandate that is being given, where a person takes what is typed for the part that is
+// open. None of it snoozes, closes or decides.
+func TestLettersInAnOpenPartAreNoKeys(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	for _, command := range []string{"make", "git fetch"} {
+		h.approveIn("/srv/shop", "Bash", fmt.Sprintf(`{"command":%q}`, command))
+	}
+	b := h.openBrowser()
+	b.open("/questions")
+	b.live()
+	b.until(`document.querySelector("#alone > .message[data-keys]")`)
+	b.press("m")
+	b.until(`document.querySelector("#alone .leave[open]")`)
+	first := b.text(`document.querySelector("#alone > .message").id`)
+	b.run(`document.querySelector("#alone [name=leave-offer]").focus()`)
+	b.press("sadeuxrm ")
+	b.until(`document.querySelector("#alone [name=leave-offer]").checked`) // the space was for it
+	if got := b.text(`document.querySelector("#alone > .message:has(.leave[open] [name=leave-offer]:focus)")?.id`); got != first {
+		t.Errorf("%q is open, want %q with the part of the mandate", got, first)
+	}
+	if n := h.waitingCalls(); n != 2 {
+		t.Errorf("%d calls wait, want 2", n)
+	}
+	if picked := b.text(`document.querySelectorAll("#stream .pick:checked").length`); picked != "0" {
+		t.Errorf("%s rows are selected", picked)
+	}
+	b.press(kb.Escape)
+	b.until(`!document.querySelector("#alone .leave[open]") && document.activeElement.matches("#alone > .message")`)
+	b.checkNoFaults()
 }
 
 // TestMandateIsGivenWithoutScript shows what a mandate gives before it is given, and gives nothing else.

@@ -27,7 +27,7 @@ func TestFormsShowMarkdown(t *testing.T) {
 	h.ask(parley.Form{Description: "Deploy *now*?\n\nIt is **ready**.", Fields: fields})
 	_, _, body := h.get("/forms/0", "text/html")
 	for _, want := range []string{
-		"Deploy *now*?</bdi></h2>", `<div class="context markdown">It is <strong>ready</strong>.</div>`,
+		"Deploy now?</bdi></h2>", `<div class="context markdown">It is <strong>ready</strong>.</div>`,
 		"as in <code>x</code>", `<bdi>(b.example)</bdi>`,
 	} {
 		if !strings.Contains(body, want) {
@@ -216,5 +216,26 @@ func TestAuthorsAreShownByWhatTheyCallThemselves(t *testing.T) {
 	_, _, body := h.get("/forms/"+m.MessageID.String(), "text/html")
 	if !strings.Contains(html.UnescapeString(body), "“HOST' <b>y</b>” (as it calls itself)") || strings.Contains(body, "<b>y</b>") {
 		t.Errorf("the page shows it as %s", body)
+	}
+}
+
+// TestPlanIsReadAsMarkdown opens the approval of a plan: it is drawn as what it is, its row is called after it, and the details have it as it was
+// written. A form's title has no marks, nor has its row.
+func TestPlanIsReadAsMarkdown(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	p := h.approveIn("/srv/shop", "ExitPlanMode", `{"plan":"# Plan: move the checkout\n\n1. **Copy** <b>the</b> tables\n2. Switch","allowed":"tests"}`)
+	h.ask(parley.Form{Title: "Set up the **checkout** of `shop`", Description: "Why not?", Fields: []events.Field{{Name: "a"}}})
+	_, _, list := h.get("/questions", "text/html")
+	for _, want := range []string{"<bdi>Plan: move the checkout</bdi>", "#i-plan", "<bdi>Set up the checkout of shop</bdi>"} {
+		if !strings.Contains(list, want) {
+			t.Errorf("the list has no %q", want)
+		}
+	}
+	_, _, page := h.get("/forms/"+p.Form.String(), "text/html")
+	for _, want := range []string{"Approve a plan", "<h3>Plan: move the checkout</h3>", "<li><strong>Copy</strong> &lt;b&gt;the&lt;/b&gt; tables</li>", "<bdi>allowed</bdi>", `1. **Copy** &lt;b&gt;`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the plan has no %q", want)
+		}
 	}
 }

@@ -66,7 +66,35 @@ func (r Reading) Brief() Brief {
 	case "read":
 		return Brief{Front: r.Object}
 	}
+	if plan := r.Plan(); plan != "" {
+		return Brief{Front: clip("Plan: "+headOf(plan), maxFront)}
+	}
 	return Brief{Front: clip(strings.TrimPrefix(r.Line, "Use "), maxFront)}
+}
+
+// Plan returns the plan, in Markdown, that a call presents to be approved; "" for any other call.
+func (r Reading) Plan() string {
+	if r.call.Use != nil || r.call.Tool != "ExitPlanMode" {
+		return ""
+	}
+	for _, b := range r.Blocks {
+		for _, v := range b.Values {
+			if v.Key == "plan" {
+				return strings.TrimSpace(v.Text)
+			}
+		}
+	}
+	return ""
+}
+
+// headOf returns the first line of a plan without the marks of a heading, and without the word for what it is.
+func headOf(plan string) string {
+	line, _, _ := strings.Cut(plan, "\n")
+	line = strings.TrimSpace(strings.Trim(strings.TrimSpace(line), "#*"))
+	if rest, ok := strings.CutPrefix(line, "Plan:"); ok && rest != "" {
+		line = strings.TrimSpace(rest)
+	}
+	return line
 }
 
 // briefCommand returns a command line without the shell around it.

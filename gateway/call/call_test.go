@@ -115,6 +115,10 @@ func TestBriefKeepsTheRisk(t *testing.T) {
 		{"Edit", `{"file_path":"/srv/shop/src/a.go","old_string":"x","new_string":"y"}`, "src/a.go +1 −1", ""},
 		{"mcp__postgres__migrate", `{"to":"4"}`, "postgres · migrate to: 4", ""},
 		{"Read", `{"file_path":"/srv/shop/src/a.go"}`, "src/a.go", ""},
+		{"ExitPlanMode", `{"plan":"\n# Plan: move the checkout\n\n1. **Copy**"}`, "Plan: move the checkout", ""},
+		{"ExitPlanMode", `{"plan":"**Plan:**"}`, "Plan: Plan:", ""},
+		{"ExitPlanMode", `{"plan":7}`, "Plan: 7", ""},
+		{"ExitPlanMode", `{}`, "ExitPlanMode", ""},
 	} {
 		b := Read(&parley.Permission{Tool: c.tool, Input: c.input, Folder: "/srv/shop"}).Brief()
 		if b.Front != c.front || b.End != c.end {

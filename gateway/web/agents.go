@@ -31,9 +31,9 @@ type listedAgent struct {
 	Name    string
 	Shown   string // what people call it
 	ID      capabilities.ID
-	Away    bool // it is on another node
-	Here    bool // the reader may act as it, and sees its status
-	Waiting int  // rows that wait for its answer
+	Away    bool   // it is on another node
+	Here    bool   // the reader may act as it, and sees its status
+	Waiting string // rows that wait for its answer, as atLeast has them
 
 	First string // of what waits for the reader: in a line; "" if nothing does
 	Standing
@@ -70,8 +70,9 @@ type Standing struct {
 	view.AgentStatus
 	LabelTexts []string // its labels as key=value, sorted
 
-	Waits  int // rows of what it asked that wait for the reader, as each count has them
-	Others int // questions of it that wait for others
+	Waits     int  // rows of what it asked that wait for the reader, as each count has them
+	WaitsMore bool // there may be more of them, which were not looked at
+	Others    int  // questions of it that wait for others
 }
 
 // State returns the state of the agent.
@@ -82,6 +83,9 @@ func (s *Standing) tell(all askers) {
 	s.AgentStatus.State = all.stateOf(s.AgentStatus)
 	if !all.unknown {
 		s.Waits, s.Others = all.rows[s.ID].Rows, max(0, s.Asks-all.rows[s.ID].Messages)
+		if s.WaitsMore = all.hasMore(&s.AgentStatus); s.WaitsMore {
+			s.Others = 0 // who is asked the others is not known
+		}
 	}
 }
 
@@ -217,7 +221,7 @@ func (p *page) look(l *listedAgent, reader api.Agent) error {
 		l.Standing = Standing{AgentStatus: view.AgentStatus{Status: "error", Error: api.Shown(err).Message}}
 		return p.ctx().Err()
 	}
-	l.Here, l.Waiting = true, rowsOf(waiting, &p.site.readings)
+	l.Here, l.Waiting = true, atLeast(rowsOf(waiting.questions, &p.site.readings), waiting.more)
 	return nil
 }
 

@@ -30,7 +30,7 @@ type leftAgent struct {
 	Path    string // the address of its page
 	State   agentState
 	Heading *agentState       // of the first agent in a state; nil for others
-	Count   int               // rows that wait for the reader
+	Count   string            // rows that wait for the reader, as atLeast has them
 	Current bool              // the page is about it
 	Away    capabilities.Time // the end of its absence; 0 if it is not away
 }
@@ -102,7 +102,7 @@ func (p *page) left() (*leftPane, error) {
 			pane.More = true
 			break
 		}
-		a := leftAgent{party: partyOf(s.ID, names.Of(s.ID, s.Name)), Path: AgentPath(s.Name), State: agentState{s.State}, Count: askers.rows[s.ID].Rows, Away: s.AwayUntil}
+		a := leftAgent{party: partyOf(s.ID, names.Of(s.ID, s.Name)), Path: AgentPath(s.Name), State: agentState{s.State}, Count: atLeast(askers.rows[s.ID].Rows, askers.hasMore(&s)), Away: s.AwayUntil}
 		if n := len(pane.Agents); n == 0 || pane.Agents[n-1].State != a.State {
 			a.Heading = &a.State
 		}
@@ -116,6 +116,7 @@ func (p *page) left() (*leftPane, error) {
 type askers struct {
 	all     map[capabilities.ID]queue.Asker // in the reader's own mail: what it stops by not deciding
 	rows    map[capabilities.ID]queue.Asker // in all mail that the reader has, as Needs you shows it
+	more    bool                            // there is more that was not looked at
 	unknown bool
 }
 
@@ -134,8 +135,11 @@ func askersOf(p *page) askers {
 		return askers{unknown: true}
 	}
 	now := capabilities.At(time.Now())
-	return askers{all: queue.Askers(waiting, &p.site.readings, now), rows: queue.Askers(messagesOf(every), &p.site.readings, now)}
+	return askers{all: queue.Askers(waiting, &p.site.readings, now), rows: queue.Askers(messagesOf(every), &p.site.readings, now), more: p.askedMore}
 }
+
+// hasMore reports whether more may wait of an agent than was looked at.
+func (a askers) hasMore(s *view.AgentStatus) bool { return a.more && s.Asks > a.rows[s.ID].Messages }
 
 // compare orders two agents as the queue has their first rows. Those without one are last.
 func (a askers) compare(x, y capabilities.ID) int {

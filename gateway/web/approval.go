@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"slices"
 	"strings"
 
@@ -80,7 +81,19 @@ func (a *approval) Title() string {
 	case "read":
 		return "Read a file"
 	}
+	if a.Plan() != "" {
+		return "Approve a plan"
+	}
 	return "Use a tool"
+}
+
+// PlanHTML returns the plan that a call presents, as it is read; "" for any other call, and for a plan that is shown in part. Its text as it was
+// written is in the input.
+func (a *approval) PlanHTML() template.HTML {
+	if a.IsLarge() {
+		return ""
+	}
+	return markdown(a.Plan())
 }
 
 // Speaks reports whether the agent says something of the call that is not in its input.
@@ -144,8 +157,17 @@ func newApproval(e view.Message) *approval {
 	return a
 }
 
-// Drawn returns the blocks as they are drawn.
-func (a *approval) Drawn() []drawnBlock { return drawBlocks(a.Blocks) }
+// Drawn returns the blocks as they are drawn, without a plan that stands above them.
+func (a *approval) Drawn() []drawnBlock {
+	drawn := drawBlocks(a.Blocks)
+	if a.PlanHTML() == "" {
+		return drawn
+	}
+	for i := range drawn {
+		drawn[i].Values = slices.DeleteFunc(slices.Clone(drawn[i].Values), func(v call.Value) bool { return v.Key == "plan" })
+	}
+	return drawn
+}
 
 // IsLarge reports whether a list shows a part of the call alone.
 func (a *approval) IsLarge() bool { return !a.Alone && len(a.Input) > maxInList }

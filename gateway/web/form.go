@@ -66,7 +66,7 @@ func (p *page) showForm(ref capabilities.FormRef, status int, t *refusedAnswer) 
 		p.tryRules(&c)
 	}
 	c.Tools = c.Received
-	f := layout{Title: sanitize.Line(c.Heading()), Main: c, Alone: true}
+	f := layout{Title: sanitize.Line(headlineOf(c)), Main: c, Alone: true}
 	if f.Title == "" {
 		f.Title = "Message"
 	}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/internal/fair"
 	"parley/mailbox"
 )
 
@@ -175,20 +177,20 @@ type pastPart struct {
 
 // readPast returns the part of History before a place, at most so many entries: messages and calls in the order
 // of their ends.
-func readPast(p *page, q listQuery, at pastPlace, limit int) (part pastPart, err error) {
+func readPast(ctx context.Context, p *page, q listQuery, at pastPlace, limit int) (part pastPart, err error) {
 	var found view.Found
 	if q.hasMessages() {
 		r, err := q.search(at.number, limit)
 		if err != nil {
 			return part, err
 		}
-		if found, err = api.Search.Do(p.ctx(), p, r); err != nil {
+		if found, err = api.Search.Do(ctx, p, r); err != nil {
 			return part, err
 		}
 	}
 	var ruled []view.RuledCall
 	if q.hasRuled() {
-		if ruled, part.behind, err = readRuled(p, q, at, limit); err != nil {
+		if ruled, part.behind, err = readRuled(ctx, p, q, at, limit); err != nil {
 			return part, err
 		}
 	}
@@ -218,13 +220,13 @@ func endedAt(m *view.Message) capabilities.Time {
 
 // readRuled returns calls of the reader's agents that were decided without a question, before a place. Where that names a message alone, it
 // is before the end of that.
-func readRuled(p *page, q listQuery, at pastPlace, limit int) ([]view.RuledCall, uint64, error) {
+func readRuled(ctx context.Context, p *page, q listQuery, at pastPlace, limit int) ([]view.RuledCall, uint64, error) {
 	r, err := q.search(0, limit)
 	if err != nil {
 		return nil, 0, err
 	}
 	if at.ruled == (view.RuledPlace{}) && at.number > 0 {
-		if m, err := p.agent.Message(p.ctx(), capabilities.FormNumber(at.number)); err == nil {
+		if m, err := p.agent.Message(ctx, capabilities.FormNumber(at.number)); err == nil {
 			at.ruled.At = endedAt(&m)
 		}
 	}
@@ -232,7 +234,7 @@ func readRuled(p *page, q listQuery, at pastPlace, limit int) ([]view.RuledCall,
 	if err != nil {
 		return nil, 0, err
 	}
-	calls, behind, err := p.agent.Rules().Ruled(p.ctx(), agents, view.RuledQuery{Text: r.Text, Tool: q.Tool, Verdict: q.Verdict, Since: r.Since, Before: at.ruled, Limit: limit})
+	calls, behind, err := p.agent.Rules().Ruled(ctx, agents, view.RuledQuery{Text: r.Text, Tool: q.Tool, Verdict: q.Verdict, Since: r.Since, Before: at.ruled, Limit: limit})
 	for i := range calls {
 		for _, l := range who {
 			if l.agent.ID() == calls[i].Agent {
@@ -284,6 +286,10 @@ func decidedBy(c *view.RuledCall) string {
 	return "rule"
 }
 
+// maxLag is how long a page has the index read what it lacks, as after many messages at once. It shows what there is then, and says what
+// it lacks.
+const maxLag = 250 * time.Millisecond
+
 // past returns the part of History before a place, newest first; "" is the newest part.
 func (p *page) past(q listQuery, before string) (l mailList, err error) {
 	l = mailList{listQuery: q, Newest: before == ""}
@@ -300,7 +306,8 @@ func (p *page) past(q listQuery, before string) (l mailList, err error) {
 		return l, err
 	}
 	l.Cursor = strconv.FormatUint(in.Cursor, 10)
-	part, err := readPast(p, q, at, firstPaint)
+	ctx := fair.Until(p.ctx(), time.Now().Add(maxLag))
+	part, err := readPast(ctx, p, q, at, firstPaint)
 	if err != nil {
 		return l, err
 	}
@@ -308,7 +315,7 @@ func (p *page) past(q listQuery, before string) (l mailList, err error) {
 		l.Before = part.next.String()
 	}
 	if l.Behind = part.behind; l.Newest {
-		if l.Tally, err = tally(p, q); err != nil {
+		if l.Tally, err = tally(ctx, p, q); err != nil {
 			return l, err
 		}
 	}
@@ -320,7 +327,7 @@ func (p *page) past(q listQuery, before string) (l mailList, err error) {
 }
 
 // tally returns how many lines a list of History has, in words.
-func tally(p *page, q listQuery) (string, error) {
+func tally(ctx context.Context, p *page, q listQuery) (string, error) {
 	r, err := q.search(0, 0)
 	if err != nil {
 		return "", err
@@ -331,7 +338,7 @@ func tally(p *page, q listQuery) (string, error) {
 	}
 	n := 0
 	if q.hasMessages() {
-		if n, err = mail.Mail().Count(p.ctx(), r.Search, r.From, r.DecidedBy); err != nil {
+		if n, err = mail.Mail().Count(ctx, r.Search, r.From, r.DecidedBy); err != nil {
 			return "", err
 		}
 	}
@@ -340,7 +347,7 @@ func tally(p *page, q listQuery) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		ruled, err := p.agent.Rules().CountRuled(p.ctx(), agents, view.RuledQuery{Text: r.Text, Tool: q.Tool, Verdict: q.Verdict, Since: r.Since})
+		ruled, err := p.agent.Rules().CountRuled(ctx, agents, view.RuledQuery{Text: r.Text, Tool: q.Tool, Verdict: q.Verdict, Since: r.Since})
 		if err != nil {
 			return "", err
 		}
@@ -482,7 +489,7 @@ func export(p *page, q listQuery, format string) error {
 		_ = table.Write(columns) // a buffer takes all, here and below
 	}
 	for at, n := (pastPlace{}), 0; n < maxPast; {
-		part, err := readPast(p, q, at, min(maxPast-n, 100))
+		part, err := readPast(p.ctx(), p, q, at, min(maxPast-n, 100))
 		if err != nil {
 			return err
 		}

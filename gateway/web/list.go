@@ -120,7 +120,7 @@ type filterChip struct{ Text, Without string }
 type viewLink struct {
 	Text, Address string
 	ID            string // of the element with the link; "" for none
-	Count         int
+	Count         string
 	Current       bool
 }
 
@@ -132,7 +132,7 @@ func (m mailList) Views() []viewLink {
 	if m.View == needsReader || m.View == snoozedMail {
 		counted := func(text, kind string) viewLink {
 			v := at(text, listQuery{View: needsReader, Kind: kind})
-			v.Count = m.Kinds[kind]
+			v.Count = atLeast(m.Kinds[kind], m.More && m.Kinds[kind] > 0)
 			return v
 		}
 		return []viewLink{counted("All", ""), counted("Calls", "approval"), counted("Questions", "form"), counted("Requests", "request"), at("Snoozed", listQuery{View: snoozedMail})}
@@ -231,7 +231,8 @@ type mailList struct {
 	Rows   []row
 	Before string         // there is more before this row; "" if there is not
 	Newest bool           // it is the beginning of the list
-	Count  int            // of the rows that wait, without the filter, of a list of those
+	Count  string         // of the rows that wait, without the filter, of a list of those, as atLeast has them
+	More   bool           // there are more that wait than were looked at
 	Total  int            // of its rows, of a list of what waits; 0 if that is not known
 	Cursor string         // from which to follow the mail of the list; "" if the list follows none
 	Behind uint64         // of History, events that it lacks since they are not in the index yet
@@ -365,7 +366,7 @@ func (p *page) needs(q listQuery, before string, keys []string) (mailList, error
 	if err != nil {
 		return mailList{}, err
 	}
-	l := mailList{listQuery: q, Count: rowsOf(waiting, &p.site.readings), Newest: before == ""}
+	l := mailList{listQuery: q, Count: atLeast(rowsOf(waiting, &p.site.readings), p.askedMore), More: p.askedMore, Newest: before == ""}
 	every := q
 	every.Kind = ""
 	waiting = slices.DeleteFunc(waiting, func(w question) bool {

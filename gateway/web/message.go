@@ -82,16 +82,17 @@ type card struct {
 // steps lead from a message to those before and after it in a list.
 type steps struct {
 	IsListed      bool
-	At, Of        int    // its place, from 1, and how many there are; 0 if that is not known
+	At            int    // its place, from 1
+	Of            string // how many there are, as atLeast has them; "" if that is not known
 	Before, After string // addresses; "" for none
 }
 
 // String returns the place of the message in its list, in words; "" if that is not known.
 func (s steps) String() string {
-	if s.Of == 0 {
+	if s.Of == "" {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d", s.At, s.Of)
+	return fmt.Sprintf("%d of %s", s.At, s.Of)
 }
 
 // stepsIn returns the steps from the message of a card.
@@ -101,7 +102,7 @@ func (l mailList) stepsIn(key string) (s steps) {
 		return s
 	}
 	if s.IsListed = true; l.Newest && l.Total > 0 {
-		s.At, s.Of = at+1, l.Total
+		s.At, s.Of = at+1, atLeast(l.Total, l.More)
 	}
 	opens := func(r row) bool { return r.Ruled == nil }
 	if i := slices.IndexFunc(l.Rows[at+1:], opens); i >= 0 {
@@ -453,6 +454,15 @@ func (c card) Heading() string {
 	}
 	subject, _ := c.subject()
 	return subject
+}
+
+// headlineOf returns the heading of a message as that shows it: a title of one line without the marks of Markdown, and else all of it as it was typed.
+func headlineOf(c card) string {
+	h := c.Heading()
+	if c.IsApproval() || len(h) > maxRead || strings.Contains(h, "\n") {
+		return h
+	}
+	return words(h)
 }
 
 // Context returns the text below the heading.

@@ -37,6 +37,7 @@ type moreOutput struct {
 type counted struct {
 	Count   int               `json:"count"`
 	Keys    []string          `json:"keys"`
+	More    bool              `json:"more,omitempty"`    // there are more rows than were counted
 	Part    bool              `json:"part,omitempty"`    // there are more questions than keys
 	Claimed map[string]string `json:"claimed,omitempty"` // the marks of the claims on them, by their keys
 	Amended map[string]uint64 `json:"amended,omitempty"` // the revisions of those that were amended, by their keys
@@ -121,7 +122,7 @@ func (s *stream) watchQuestions(ctx context.Context, agentsToo bool) {
 			return
 		}
 		var u update
-		if now := countedOf(waiting, rowsOf(waiting, &s.site.readings)); last == nil || now.Count != last.Count || !slices.Equal(last.Keys, now.Keys) || !maps.Equal(last.Amended, now.Amended) || !maps.Equal(last.Claimed, now.Claimed) {
+		if now := countedOf(waiting, rowsOf(waiting.questions, &s.site.readings)); last == nil || now.Count != last.Count || now.More != last.More || !slices.Equal(last.Keys, now.Keys) || !maps.Equal(last.Amended, now.Amended) || !maps.Equal(last.Claimed, now.Claimed) {
 			u.questions, last = now, now
 		}
 		if agentsToo && len(agents) > 0 {

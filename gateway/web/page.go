@@ -21,7 +21,7 @@ type layout struct {
 	Base   string // the beginning of the addresses of all pages
 	As     string
 	Reader capabilities.ID // the agent that is signed in
-	Count  int             // of rows that wait; 0 if the stream of events is to tell it
+	Count  string          // of rows that wait, as atLeast has them; "" if the stream of events is to tell it
 	Names  []string        // that the agent holds
 	Here   string          // the path
 	Left   *leftPane       // nil if another pane is asked for alone
@@ -84,8 +84,9 @@ type page struct {
 	looked   time.Time
 	named    *people.Names // nil before the first
 
-	waiting map[string][]view.Message // the forms that wait in the mail of agents, by the reader's name for them
-	asked   []question                // that wait for the reader, in all mail that it has; nil before they are looked for
+	waiting   map[string][]view.Message // the forms that wait in the mail of agents, by the reader's name for them
+	asked     []question                // that wait for the reader, in all mail that it has; nil before they are looked for
+	askedMore bool                      // there are more than those
 }
 
 func (p *page) ctx() context.Context { return p.r.Context() }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"parley/actors/view"
@@ -12,8 +13,19 @@ import (
 	"parley/gateway/queue"
 )
 
-// maxQuestions bounds the questions of one agent that a page looks at.
+// maxQuestions bounds the questions of one agent that a page looks at: the oldest. Where there are more, what it counts has a plus behind it.
 const maxQuestions = 500
+
+// atLeast returns a number as it is shown, with a plus where there are more; "" for none.
+func atLeast(n int, more bool) string {
+	switch {
+	case more:
+		return strconv.Itoa(n) + "+"
+	case n == 0:
+		return ""
+	}
+	return strconv.Itoa(n)
+}
 
 // question is a form that waits for the reader, or for an agent that the reader holds.
 type question struct {
@@ -23,35 +35,40 @@ type question struct {
 
 // questionsOf caches the questions that wait for each of several agents, by ID. Most of many agents have not changed
 // since the last look. A look would wake an agent that is at rest.
-type questionsOf map[string][]question
+type questionsOf map[string]waitingOf
+
+// waitingOf are the questions that wait for one agent, of which there may be more.
+type waitingOf struct {
+	questions []question
+	more      bool
+}
 
 // look returns the questions that wait for agents, oldest first. It looks again only at agents in changed. A form that
 // waits for several agents counts once. A form that the first agent, the reader, asked is no question to the reader.
-func (q questionsOf) look(ctx context.Context, who []local, changed []string) ([]question, error) {
+func (q questionsOf) look(ctx context.Context, who []local, changed []string) (all waitingOf, err error) {
 	for _, id := range changed {
 		delete(q, id)
 	}
-	var all []question
 	seen := map[capabilities.ID]bool{}
 	for _, l := range who {
 		id := l.agent.ID().String()
 		waiting, known := q[id]
 		if !known {
-			var err error
 			if waiting, err = waitingFor(ctx, l, who[0]); err != nil {
-				return nil, err
+				return all, err
 			}
 			q[id] = waiting
 		}
-		for _, w := range waiting {
+		all.more = all.more || waiting.more
+		for _, w := range waiting.questions {
 			if !seen[w.MessageID] {
 				seen[w.MessageID] = true
 				w.local = l // its name may have changed
-				all = append(all, w)
+				all.questions = append(all.questions, w)
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b question) int { return cmp.Or(cmp.Compare(a.Date, b.Date), a.MessageID.Compare(b.MessageID)) })
+	slices.SortStableFunc(all.questions, func(a, b question) int { return cmp.Or(cmp.Compare(a.Date, b.Date), a.MessageID.Compare(b.MessageID)) })
 	return all, nil
 }
 
@@ -66,25 +83,25 @@ func questionsFor(p *page) ([]question, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.waiting, p.asked = waitingBy(who, all), append([]question{}, all...)
+		p.waiting, p.asked, p.askedMore = waitingBy(who, all.questions), append([]question{}, all.questions...), all.more
 	}
 	return slices.Clone(p.asked), nil
 }
 
 // waitingFor returns the forms that wait for one agent's answer and are a question to the reader, who may vote as one of
 // their agents and is asked no more then.
-func waitingFor(ctx context.Context, l, reader local) ([]question, error) {
-	var waiting []question
+func waitingFor(ctx context.Context, l, reader local) (waiting waitingOf, err error) {
 	seen := 0
 	for e, err := range l.agent.Mail().All(ctx, view.MessageFilter{Pending: true}) {
 		if err != nil {
-			return nil, err
+			return waiting, err
 		}
 		if seen++; seen > maxQuestions {
+			waiting.more = true
 			break
 		}
 		if !e.IsSecondVote() && (l.agent.ID() == reader.agent.ID() || e.From != reader.agent.ID()) {
-			waiting = append(waiting, question{e, l})
+			waiting.questions = append(waiting.questions, question{e, l})
 		}
 	}
 	return waiting, nil
@@ -116,8 +133,9 @@ func claimMark(m *view.Message) string {
 }
 
 // countedOf returns the event that tells of questions, which are so many rows. It names maxKeys of them.
-func countedOf(waiting []question, rows int) *counted {
-	c := &counted{Count: rows, Part: len(waiting) > maxKeys, Keys: make([]string, 0, min(len(waiting), maxKeys))}
+func countedOf(of waitingOf, rows int) *counted {
+	waiting := of.questions
+	c := &counted{Count: rows, More: of.more, Part: len(waiting) > maxKeys, Keys: make([]string, 0, min(len(waiting), maxKeys))}
 	for _, q := range waiting[:min(len(waiting), maxKeys)] {
 		key := ElementKey(q.name, q.Number)
 		c.Keys = append(c.Keys, key)

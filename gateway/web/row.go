@@ -58,7 +58,7 @@ func newRow(base string, l local, e view.Message, facts *queue.Facts) row {
 		}
 		r.Line = lineOf(facts.Brief.Text())
 	case e.Archived == nil:
-		r.Line = lineOf(cmp.Or(c.Heading(), e.Text))
+		r.Line = lineOf(words(cmp.Or(c.Heading(), e.Text)))
 	case e.Archived.Form:
 		r.Line = "A form that has ended, in the archive"
 	default:
@@ -85,6 +85,9 @@ func (r row) Icon() string {
 	case r.Archived != nil:
 		return "files"
 	case r.Facts != nil:
+		if r.Permission.Tool == "ExitPlanMode" {
+			return "plan"
+		}
 		switch r.Facts.Verb {
 		case "run":
 			return "term"

@@ -47,7 +47,8 @@ func New(o Options) (*Site, error) {
 		return nil, err
 	}
 	funcs := template.FuncMap{
-		"seen": sanitize.Line, "lines": sanitize.Lines, "asset": a.URL, "when": readable, "party": partyOf, "sender": func(m view.Message) party { return senderOf(&m) }, "author": func(m view.Message) party { return authorOf(&m) }, "ends": endsOf, "delay": view.ShortDelay,
+		"seen": sanitize.Line, "lines": sanitize.Lines, "asset": a.URL, "when": readable, "party": partyOf, "ends": endsOf, "headline": headlineOf, "delay": view.ShortDelay,
+		"sender": func(m view.Message) party { return senderOf(&m) }, "author": func(m view.Message) party { return authorOf(&m) },
 	}
 	t, err := template.New("page").Funcs(funcs).ParseFS(embedded, "assets/templates/*.html")
 	if err != nil {

@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/gateway/sanitize"
+	"parley/internal/fair"
 )
 
 // Bounds of what a page looks at for the messages of a thread: those that follow its first one, and the newest of the mail.
@@ -80,7 +82,7 @@ func addThread(p *page, ctx context.Context, l local, c *card) {
 		return posts
 	}
 	if c.Type != "message" {
-		found, err := api.Search.Do(ctx, p, api.DiscussionOf(api.Acting{As: l.name}, c.MessageID))
+		found, err := api.Search.Do(fair.Until(ctx, time.Now().Add(maxLag)), p, api.DiscussionOf(api.Acting{As: l.name}, c.MessageID))
 		c.Discussion = posts(found.Discussion(&c.Message))
 		switch {
 		case err != nil:
@@ -209,11 +211,11 @@ func (r row) Topic() string {
 	if r.Type != "message" {
 		return ""
 	}
-	return lineOf(r.Subject)
+	return lineOf(words(r.Subject))
 }
 
 // Said returns the text of a message in a line, for a row that has its subject above.
-func (r row) Said() string { return lineOf(r.Text) }
+func (r row) Said() string { return lineOf(words(r.Text)) }
 
 // Voices returns who takes part in a thread, in a line.
 func (r row) Voices() string {

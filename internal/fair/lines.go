@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Lines lets one of each line through at a time, in the order in which they came. No line waits for another. The zero value is
@@ -75,3 +76,20 @@ func Later(ctx context.Context) context.Context { return context.WithValue(ctx, 
 
 // IsLater reports whether a context is for such work.
 func IsLater(ctx context.Context) bool { return ctx.Value(later{}) != nil }
+
+// Until has what a flow reads that could be read later end at a time: the flow shows what is there by then, and says what it lacks. It may
+// go on behind that time, which a deadline would end.
+func Until(ctx context.Context, end time.Time) context.Context {
+	return context.WithValue(ctx, until{}, end)
+}
+
+// EndOf returns when such reading ends: after so long at most, and as Until has it.
+func EndOf(ctx context.Context, most time.Duration) time.Time {
+	end := time.Now().Add(most)
+	if sooner, ok := ctx.Value(until{}).(time.Time); ok && sooner.Before(end) {
+		return sooner
+	}
+	return end
+}
+
+type until struct{}

@@ -138,7 +138,7 @@ async function decide(decision, groups, reason, names) {
     for (const r of results) (r.error ? wrong : decided).push(r);
   }
   const ids = decided.map((r) => r.form);
-  markDecided(ids);
+  markDecided(ids, decision === 'once' ? '✓ Allowed once' : '✕ Denied');
   forgetComments(ids);
   const ended = { voted: '◐ Voted, and waiting for others', answering: '◌ Kept until the node of its agent can be reached' };
   const counts = Map.groupBy(decided, (r) => ended[r.outcome?.status] ?? (decision === 'once' ? '✓ Allowed once' : '✕ Denied'));

@@ -75,6 +75,7 @@ function decisionsLike(card, sent, texts) {
 }
 
 const denies = (decision) => ['deny', 'never'].includes(decision);
+const shortly = (decision) => (denies(decision) ? '✕ Denied' : '✓ Allowed once');
 
 /** Returns the texts of a denial with the comments on its call. */
 function textsWith(card, texts) {
@@ -153,6 +154,7 @@ export class ParleyAct extends HTMLElement {
       const [operation, body] = await make();
       const { results = [] } = await call(operation, body);
       this.decided(results);
+      if (['answer', 'decline'].includes(what) && !results.length) markDecided([this.about.dataset.id]); // before the list is drawn again
     } catch (refused) {
       this.setBusy(false);
       await this.refused(refused, button);
@@ -172,7 +174,7 @@ export class ParleyAct extends HTMLElement {
     if (wrong.length > 0 && (wrong.length > 1 || !own)) warn(`${wrong.length} of ${results.length} calls were not decided: ${wrong[0].error.message}`);
     const ended = results.filter((r) => !r.error).map((r) => r.form);
     if (results.length) this.ended = ended;
-    markDecided(ended);
+    markDecided(ended, this.decision && shortly(this.decision));
     if (own) throw new Refused(own.error, 0);
   }
 
@@ -332,6 +334,7 @@ export class ParleyForm extends ParleyAct {
     }
     if (!document.getElementById('list')?.dataset.needs) return;
     if (!settled?.dataset.ended) return;
+    markDecided([this.card.dataset.id], settled.dataset.ended);
     const words = deed(settled.dataset.ended + (this.many > 1 ? `, ${this.many} ×` : ''), settled.dataset.brief);
     announce(words.textContent);
     if (openCard()?.id !== this.card.id || isOpening() || openNext()) toast(words);
@@ -350,7 +353,7 @@ export class ParleyForm extends ParleyAct {
 
   /** Tells which of similar calls were decided, and opens what is next. */
   async doneAll() {
-    const words = deed(`${{ deny: '✕ Denied', never: '✕ Denied', always: '✓ Allowed, with a rule' }[this.decision] ?? '✓ Allowed once'}, ${this.settled} ${this.settled === 1 ? 'call' : 'calls'}`, ...this.group.namesOf(this.ended));
+    const words = deed(`${this.decision === 'always' ? '✓ Allowed, with a rule' : shortly(this.decision)}, ${this.settled} ${this.settled === 1 ? 'call' : 'calls'}`, ...this.group.namesOf(this.ended));
     announce(words.textContent);
     toast(words);
     if (openCard()?.id === this.card.id && !isOpening() && !openNext()) await refresh(this.card);

@@ -47,7 +47,7 @@ export async function open(address, { focus = 'field', push = true, asks = true 
   alone.replaceChildren(document.adoptNode(card));
   for (const t of document.querySelectorAll('.toast')) if (t.dataset.key === card.id) t.remove();
   tellTimes(card);
-  document.title = (/^\(\d+\) /.exec(document.title)?.[0] ?? '') + doc.title.replace(/^\(\d+\) /, '');
+  document.title = (/^\(\d+\+?\) /.exec(document.title)?.[0] ?? '') + doc.title.replace(/^\(\d+\+?\) /, '');
   document.body.dataset.view = 'item';
   if (push && at.href !== location.href) history.pushState(null, '', at.href);
   markCurrent();

@@ -152,6 +152,7 @@ function pressed(event, more) {
     card.querySelector('[data-asks]').click();
   }
   if (at.matches?.(ofWriting)) return;
+  if (/^[a-z]$/.test(key) && at.closest?.('.bar .act[open] .panel')) return; // at a checkbox of an open part: typed for that, and not for the item
   const strayed = document.querySelector('#alone > [data-strays]');
   if (strayed && (key.length === 1 || key === 'enter')) {
     event.preventDefault();

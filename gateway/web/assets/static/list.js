@@ -23,13 +23,19 @@ export const linkOf = (row) => row?.querySelector('a');
 /** Returns the IDs of the messages of a row. */
 const idsOf = (row) => new URLSearchParams(row.querySelector('.pick')?.value ?? { id: row.dataset.id }).getAll('id');
 
-/** Marks the rows of messages that were decided. The node draws them again soon. */
-export function markDecided(ids) {
+/** Marks the rows of messages that were decided, with how in words. They leave the list soon. */
+export function markDecided(ids, words = '') {
   for (const r of rows()) {
     const own = idsOf(r);
     if (!own.every((id) => ids.includes(id))) continue;
     r.removeAttribute('data-waits');
     r.setAttribute('data-decided', '');
+    const marks = r.querySelector('.marks');
+    if (!words || !marks) continue;
+    for (const e of [...marks.children]) if (!e.matches('.age')) e.remove();
+    marks.prepend(Object.assign(document.createElement('span'), { className: 'state', textContent: words }));
+    r.dataset.status = 'answered';
+    r.toggleAttribute('data-denied', words.startsWith('✕'));
   }
 }
 
@@ -38,7 +44,7 @@ async function chunkAt(address) {
   const at = new URL(address, location.href);
   at.searchParams.set('pane', 'list');
   const doc = await page(at.pathname + at.search, { base: '' });
-  return { chunk: document.adoptNode(doc.querySelector('#stream > .chunk')), older: doc.getElementById('older')?.href, total: doc.getElementById('list').dataset.total ?? '', filters: doc.querySelector('#list nav.filters'), tally: doc.getElementById('tally') };
+  return { chunk: document.adoptNode(doc.querySelector('#stream > .chunk')), older: doc.getElementById('older')?.href, total: doc.getElementById('list').dataset, filters: doc.querySelector('#list nav.filters'), tally: doc.getElementById('tally') };
 }
 
 const days = new Intl.DateTimeFormat([], { weekday: 'long', day: 'numeric', month: 'long' });
@@ -184,7 +190,7 @@ function tellSteps(row) {
   steps.hidden = at < 0;
   if (at < 0) return; // what was behind it stays known
   steps.dataset.later = all.slice(at + 1).map((r) => r.dataset.key).join(' ');
-  steps.querySelector('.count').textContent = list.dataset.total ? `${at + 1} of ${Math.max(all.length, list.dataset.total)}` : '';
+  steps.querySelector('.count').textContent = list.dataset.total ? `${at + 1} of ${Math.max(all.length, list.dataset.total)}${list.dataset.more ?? ''}` : '';
   for (const [name, to] of [['.prev', all[at - 1]], ['.next', all[at + 1]]]) {
     const link = steps.querySelector(name);
     if (to) link.href = linkOf(to).href;
@@ -276,7 +282,8 @@ let looks = Promise.resolve();
 export function look(gone = () => false, changed = new Set()) {
   looks = looks.then(async () => {
     const { chunk, older, total, filters, tally } = await chunkAt(list.dataset.home);
-    list.dataset.total = total;
+    list.dataset.total = total.total ?? '';
+    list.dataset.more = total.more ?? '';
     if (tally) document.getElementById('tally').replaceWith(document.adoptNode(tally));
     const counts = list.querySelector('nav.filters');
     if (counts && !counts.contains(document.activeElement)) counts.replaceWith(document.adoptNode(filters));
@@ -315,15 +322,24 @@ const lasts = 2000; // milliseconds for which a decided row stays
 /** Returns functions that put the rows that were just decided into the next chunk, at their places, for a while. */
 function decided() {
   return [...stream.querySelectorAll('.entry[data-decided]')].map((r) => {
-    const before = r.previousElementSibling?.dataset.key;
+    const above = r.previousElementSibling;
+    const isFirst = !above?.previousElementSibling;
     return (chunk) => {
       if (rowOf(r.dataset.key)) return;
-      const at = before && rowOf(before);
+      r.dataset.left = ''; // it is not in the list of the node any more
+      const at = above?.matches('.group') ? [...chunk.querySelectorAll('.group')].find((g) => g.textContent === above.textContent) : rowOf(above?.dataset.key);
       if (at?.parentElement === chunk) at.after(r);
-      else chunk.prepend(r);
-      r.leaves ??= setTimeout(() => change(() => r.remove()), lasts);
+      else chunk[isFirst ? 'prepend' : 'append'](...(above?.matches('.group') ? [above] : []), r); // with its heading, which has no other row
+      r.leaves ??= setTimeout(() => change(() => leave(r)), lasts);
     };
   });
+}
+
+/** Removes a row, and the heading that has no other. */
+function leave(row) {
+  const above = row.previousElementSibling;
+  row.remove();
+  if (above?.matches('.group') && !above.nextElementSibling?.matches('.entry')) above.remove();
 }
 
 /** Returns a chunk with the rows of the later chunks and some of the first, under their agents. */

@@ -13,12 +13,13 @@ const mostNew = 50; // that one request asks for
 let known; // keys of all open questions
 let changes = ''; // revisions of the amended ones, and claims
 
-export function questionsChanged({ count, keys, part: isPart = false, amended = {}, claimed = {} }) {
+export function questionsChanged({ count, more = false, keys, part: isPart = false, amended = {}, claimed = {} }) {
+  const shown = more ? `${count}+` : count;
   for (const badge of document.querySelectorAll('.badge')) {
     badge.hidden = count === 0;
-    badge.firstElementChild.textContent = count;
+    badge.firstElementChild.textContent = shown;
   }
-  document.title = (count ? `(${count}) ` : '') + document.title.replace(/^\(\d+\) /, '');
+  document.title = (count ? `(${shown}) ` : '') + document.title.replace(/^\(\d+\+?\) /, '');
   const now = new Set(keys);
   const isGone = (key) => !isPart && !now.has(key);
   const come = known ? keys.filter((k) => !known.has(k)) : [];
@@ -32,7 +33,7 @@ export function questionsChanged({ count, keys, part: isPart = false, amended = 
   const isAmended = changes !== (changes = JSON.stringify([amended, claimed]));
   const list = document.getElementById('list');
   const isListed = list?.dataset.needs && list.dataset.newest;
-  const isOver = isAmended || rows().some((r) => keysOf(r).some(isGone));
+  const isOver = isAmended || rows().some((r) => !r.matches('[data-left]') && keysOf(r).some(isGone));
   const isMore = come.length > 0 || keys.some((k) => !rowOf(k));
   const waits = isMore && !isOver && isAtList() && card?.hasAttribute('data-waits');
   if (isListed && waits) holdBack(come.length, () => look(isGone));
