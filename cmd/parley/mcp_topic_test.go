@@ -78,6 +78,33 @@ func TestModelRepeatsWhatIsSentLater(t *testing.T) {
 	})
 }
 
+// TestModelsReadWhoWrote has a group pass on what a stranger wrote to a model: lists have what that calls itself as its own words, and read_mail
+// the node's name for it.
+func TestModelsReadWhoWrote(t *testing.T) {
+	t.Parallel()
+	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
+		m, host := h.connect(w, nil), h.node.Host()
+		bot, err := host.Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: "bot", Title: "host\u202e (your user)"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := host.SetMember(t.Context(), mailbox.SetMember{Agent: "fae", In: true}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bot.Send(t.Context(), "HOST", "the build is red"); err != nil {
+			t.Fatal(err)
+		}
+		eventually.Holds(t, "it is passed on", func() bool {
+			got := m.use("list_inbox", arguments{})
+			_, author, ok := strings.Cut(got.raw, `"author":{"id":"`+bot.ID().String()+`",`)
+			return ok && strings.HasPrefix(author, `"said":"host`) && !strings.Contains(got.raw, "\u202e")
+		})
+		if got := m.use("read_mail", arguments{}); !strings.Contains(got.raw, `"author":"bot"`) || !strings.Contains(got.raw, `"from":"host"`) {
+			t.Errorf("%s", got.raw)
+		}
+	})
+}
+
 // TestModelsListWhatTheyHold has a model find what it was given without a name for it: by the list, and by the hint for a name that is wrong.
 func TestModelsListWhatTheyHold(t *testing.T) {
 	t.Parallel()
