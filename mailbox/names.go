@@ -51,6 +51,9 @@ func (l *Names) agentOf(key string) capabilities.ID {
 	return capabilities.ID{ULID: ulid.ULID([]byte(key)), Node: l.self.Node}
 }
 
+// Other returns the values of the names that are not of agents which the agent holds in full. The map belongs to the state.
+func (l *Names) Other() map[string]capabilities.Value { return l.values }
+
 // bind binds a name to a value, in place of the value that it had.
 func (l *Names) bind(name string, v capabilities.Value) {
 	l.unbind(name)

@@ -26,6 +26,19 @@ type Use struct {
 	Result capabilities.Value `json:"result"`          // of one that is done; null if it is not known any more
 	Error  *parley.Error      `json:"error,omitempty"` // of one that failed, was denied or is unknown
 	Holds  *Holding           `json:"holds,omitempty"` // for a request without a verb alone
+
+	Held     []Held `json:"held,omitempty"`     // for a request without a name alone: what the agent holds
+	MoreHeld bool   `json:"moreHeld,omitempty"` // and there is more
+}
+
+// Held is a resource that an agent holds, as a list has it.
+type Held struct {
+	Name  string            `json:"name"` // by which it is used: the agent's own, or the path of the message or the answer that gave it, as @mail/3/notes
+	Kind  capabilities.Kind `json:"kind"`
+	Words string            `json:"words,omitempty"` // all that it permits, in one line
+	Until capabilities.Time `json:"until,omitzero"`
+	Left  *uint32           `json:"left,omitempty"` // uses that are left, of a resource of this node that was given for so many
+	Gone  string            `json:"gone,omitempty"` // why it cannot be used any more
 }
 
 // HasEnded reports whether the use has ended.

@@ -258,21 +258,23 @@ func useCommand(env *environment) *cobra.Command {
 		noWait bool
 	)
 	c := &cobra.Command{
-		Use:   "use NAME [VERB [VALUE …]]",
+		Use:   "use [NAME [VERB [VALUE …]]]",
 		Short: "Use a folder, file, secret or tool that the agent was given",
-		Long: `Without a VERB it says what the agent holds, what can be done with it, and how it was last used: by the agent, and by those that have it from
+		Long: `Without a NAME it lists what the agent holds, also what messages and answers gave it that has no name yet.
+Without a VERB it says what the agent holds under a name, what can be done with it, and how it was last used: by the agent, and by those that have it from
 the agent. The values of a verb are in the order that it takes them, or
 by name with --set. A value @FILE is read from a file, and - from standard input.
 
 A use is charged before it goes out. Where the giver decides on each use, the command waits for that, unless --no-wait is given. With --key, the
 same command again is the same use: it is not done twice, and says how it ended.`,
-		Example: `  parley use notes
+		Example: `  parley use
+  parley use notes
   parley use notes list docs
   parley use notes read docs/a.md --as fae
   parley use notes write docs/b.md @draft.md --key draft-1
   parley use github request https://api.github.com/user
   parley use search call find '{"text":"rounding"}'`,
-		Args:              atLeast("NAME"),
+		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 	}
 	c.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for the end of the use")
@@ -280,6 +282,9 @@ same command again is the same use: it is not done twice, and says how it ended.
 	c.Flags().StringArrayVar(&inputs, "set", nil, "a value as `name:value`; may be repeated")
 	c.Flags().StringVar(&input, "input", "", "JSON object of values in a `file`, or - for standard input")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return listHeld(c.Context(), env)
+		}
 		r := api.InvokeRequest{Acting: env.acting(), Name: args[0], Key: key}
 		if len(args) == 1 {
 			return describeHolding(c.Context(), env, r)
@@ -303,6 +308,34 @@ same command again is the same use: it is not done twice, and says how it ended.
 		return invoke(c.Context(), env, r)
 	}
 	return c
+}
+
+func listHeld(ctx context.Context, env *environment) error {
+	got, err := api.Invoke.Do(ctx, env, api.InvokeRequest{Acting: env.acting()})
+	if err != nil {
+		return err
+	}
+	if got.MoreHeld {
+		fmt.Fprintln(env.stderr, "there are more: parley names, parley inbox")
+	}
+	return printList(env, got.Held, "nothing that can be used is held: parley request asks for it", func() string {
+		s := env.screen()
+		rows := make([][]string, len(got.Held))
+		for i, h := range got.Held {
+			until, left, may := terminal.Empty, terminal.Empty, h.Words
+			if h.Until != 0 {
+				until = s.Time(h.Until.Std(), h.Until.String())
+			}
+			if h.Left != nil {
+				left = strconv.FormatUint(uint64(*h.Left), 10)
+			}
+			if h.Gone != "" {
+				may = "no more: " + h.Gone
+			}
+			rows[i] = []string{terminal.Visible(h.Name), string(h.Kind), terminal.Visible(may), until, left}
+		}
+		return s.Table([]terminal.Column{{Name: "NAME"}, {Name: "KIND"}, {Name: "MAY", Shrink: true}, {Name: "UNTIL"}, {Name: "LEFT"}}, rows, true)
+	})
 }
 
 func describeHolding(ctx context.Context, env *environment, r api.InvokeRequest) error {

@@ -26,10 +26,11 @@ type MakeResourceRequest struct {
 
 // InvokeRequest uses a resource that the agent holds. Without a verb nothing is used: the response has what the agent holds, and the
 // verbs. The use is charged before it goes out. When WaitMs has passed before it has ended, its state is asked or begun: call again
-// with Use, and the rest as it was. With the same Key, another call is the same use, and needs the same input.
+// with Use, and the rest as it was. With the same Key, another call is the same use, and needs the same input. Without a name too the response
+// lists what the agent holds.
 type InvokeRequest struct {
 	Acting
-	Name   string                        `json:"name"`
+	Name   string                        `json:"name,omitempty"`
 	Verb   string                        `json:"verb,omitempty"`
 	Input  map[string]capabilities.Value `json:"input,omitempty"`
 	Key    string                        `json:"key,omitempty"` // the agent's own, of 255 bytes at most

@@ -31,6 +31,12 @@ func endResource(ctx context.Context, a *actors.Agent, r api.NameRequest) (api.D
 }
 
 func invoke(ctx context.Context, a *actors.Agent, r api.InvokeRequest) (view.Use, error) {
+	if r.Name == "" {
+		if r.Verb != "" || r.Use != "" {
+			return view.Use{}, parley.Refuse(parley.InvalidArgument, "which one is to be used?").WithHint("without a verb too, what is held is listed")
+		}
+		return actors.ResourcesOf(a).Held(ctx)
+	}
 	wait, err := waitTime(r.WaitMs)
 	if err != nil {
 		return view.Use{}, err

@@ -2,7 +2,10 @@ package mcp
 
 import (
 	"context"
+	"strings"
 
+	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/gateway/sanitize"
@@ -28,8 +31,18 @@ func useCapability(ctx context.Context, c *call) (any, error) {
 		r.WaitMs = &ms
 	}
 	got, err := api.Invoke.Do(ctx, c.agent, r)
+	if parley.CodeOf(err) == parley.UnknownName {
+		return nil, parley.AsError(err).WithHint("%s", heldHint(ctx, c))
+	}
 	if err != nil {
 		return nil, err
+	}
+	for i := range got.Held {
+		h := &got.Held[i]
+		h.Name, h.Words, h.Gone = sanitize.Line(h.Name), sanitize.Line(h.Words), sanitize.Line(h.Gone)
+	}
+	if arguments.Name == "" {
+		return heldList{append([]view.Held{}, got.Held...), got.MoreHeld}, nil // a list without members is one
 	}
 	got.Words = sanitize.Line(got.Words)
 	if got.Error != nil {
@@ -43,6 +56,36 @@ func useCapability(ctx context.Context, c *call) (any, error) {
 	}
 	got.Result = shownValue(got.Result)
 	return got, nil
+}
+
+// heldList is what the agent holds.
+type heldList struct {
+	Held []view.Held `json:"held"`
+	More bool        `json:"moreHeld,omitempty"`
+}
+
+// maxHinted bounds how much of what is held a hint names.
+const maxHinted = 20
+
+// heldHint returns what the agent holds in words, for one that has named something else.
+func heldHint(ctx context.Context, c *call) string {
+	got, err := api.Invoke.Do(ctx, c.agent, api.InvokeRequest{})
+	if err != nil {
+		return "without a name this tool lists what you hold"
+	}
+	var names []string
+	for _, h := range got.Held {
+		if h.Gone == "" {
+			names = append(names, parley.Shown(h.Name, 150)+" ("+string(h.Kind)+")")
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return "you hold nothing that can be used: ask for it with a request"
+	case len(names) > maxHinted:
+		names = append(names[:maxHinted], "…")
+	}
+	return "you hold " + strings.Join(names, ", ")
 }
 
 // shownValue returns a value with what does not show in its texts written out.

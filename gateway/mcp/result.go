@@ -158,7 +158,7 @@ func hintOf(tool string, code parley.Code) string {
 	case operations["release"]:
 		return "list_leases lists the leases"
 	case operations["use_capability"]:
-		return "the message or the answer that gave it says how it is called, as @mail/3/notes"
+		return "" // it names what is held
 	}
 	return "list_agents lists whom the agent can reach"
 }

@@ -399,7 +399,7 @@ export interface InvokeRequest {
   as?: string;
   input?: Record<string, unknown>;
   key?: string;
-  name: string;
+  name?: string;
   use?: string;
   verb?: string;
   waitMs?: number;
@@ -1535,6 +1535,16 @@ export interface Granted {
   used?: number;
 }
 
+export interface Held {
+  gone?: string;
+  kind: string;
+  left?: number;
+  name: string;
+  /** A time in UTC, with milliseconds. */
+  until?: string;
+  words?: string;
+}
+
 export interface Holding {
   facet?: Facet;
   kind?: string;
@@ -2132,7 +2142,9 @@ export interface Use {
   error?: Refusal;
   /** An ID: {ULID}@{node}. */
   form?: string;
+  held?: Array<Held>;
   holds?: Holding;
+  moreHeld?: boolean;
   /** Any passable value: plain JSON, {"$cap":ID,"kind":KIND} for a reference, {"$bytes":BASE64}, or {"$sealed":true}. */
   result: unknown;
   state?: string;

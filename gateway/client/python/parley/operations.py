@@ -427,13 +427,10 @@ class InviteRequest(_InviteRequest, total=False):
     expires: str  # A time in UTC, with milliseconds.
 
 
-class _InvokeRequest(TypedDict):
-    name: str
-
-
-class InvokeRequest(_InvokeRequest, total=False):
+class InvokeRequest(TypedDict, total=False):
     input: Dict[str, Any]
     key: str
+    name: str
     use: str
     verb: str
     waitMs: int
@@ -1672,6 +1669,18 @@ class Granted(_Granted, total=False):
     used: int
 
 
+class _Held(TypedDict):
+    kind: str
+    name: str
+
+
+class Held(_Held, total=False):
+    gone: str
+    left: int
+    until: str  # A time in UTC, with milliseconds.
+    words: str
+
+
 class _Holding(TypedDict):
     used: int
     uses: List[UseBy]
@@ -2304,7 +2313,9 @@ class _Use(TypedDict):
 class Use(_Use, total=False):
     error: Refusal
     form: str  # An ID: {ULID}@{node}.
+    held: List[Held]
     holds: Holding
+    moreHeld: bool
     state: str
     use: str  # An ID: {ULID}@{node}.
     words: str
