@@ -255,7 +255,7 @@ func readAck(m *nats.Msg, stream string, number uint64) error {
 	case a.Error != nil && (a.Error.Code == wrongLastSequence || a.Error.Code == wrongLastSequenceQuorum):
 		return fmt.Errorf("%w: %s", errTaken, a.Error.Description)
 	case a.Error != nil:
-		return fmt.Errorf("server: %s (%d)", a.Error.Description, a.Error.Code)
+		return serverError{a.Error.Code, a.Error.Description}
 	case a.Stream != stream:
 		return fmt.Errorf("acknowledged by stream %q", a.Stream)
 	case a.Seq != number:

@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,7 +134,7 @@ func readOnly(doing string, err error) error {
 			WithHint("something else is in the place of a file of the node: put that back, or restore a backup into a new folder")
 	}
 	e := parley.Refuse(parley.ReadOnly, "%s: %v", doing, err)
-	matter := disk.Hint(err)
+	matter := cmp.Or(disk.Hint(err), refusalHint(err))
 	if errors.Is(err, fs.ErrPermission) { // which a start meets, and somebody has to mend
 		return e.WithHint("%s", matter)
 	}

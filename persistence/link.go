@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -72,6 +73,9 @@ func connect(o *Options) (*link, error) {
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			o.Log.Debug("journal's connection", "error", err)
+			if errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), strconv.Quote(o.subject())) {
+				l.interrupt(err) // the server drops what it does not permit, and answers nothing
+			}
 		}),
 	}
 	if o.URL == "" {
@@ -132,7 +136,49 @@ func (l *link) dial(opts []nats.Option) (err error) {
 }
 
 func unreachable(err error) error {
+	if hint := refusalHint(err); hint != "" {
+		return parley.Refuse(parley.ReadOnly, "the server refuses the node: %v", err).WithHint("%s", hint)
+	}
 	return parley.Refuse(parley.ReadOnly, "the journal's server is out of reach: %v", err)
+}
+
+// Codes of JetStream's errors.
+const (
+	noJetStream        = 10076
+	noJetStreamAccount = 10039
+	tooManyStreams     = 10027
+	tooMuchStored      = 10002
+)
+
+// serverError is the error of a server that has not stored a commit.
+type serverError struct {
+	code        int
+	description string
+}
+
+func (e serverError) Error() string { return fmt.Sprintf("server: %s (%d)", e.description, e.code) }
+
+// refusalHint returns what to do about a server that answers, and refuses what the node needs; "" if it does not.
+func refusalHint(err error) string {
+	code := 0
+	if e, ok := errors.AsType[*jetstream.APIError](err); ok {
+		code = int(e.ErrorCode)
+	} else if e, ok := errors.AsType[*nats.APIError](err); ok {
+		code = int(e.ErrorCode)
+	} else if e, ok := errors.AsType[serverError](err); ok {
+		code = e.code
+	}
+	switch {
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+		return "it does not know the user, or not any more: --nats-creds or --nats-nkey name the one of the node"
+	case errors.Is(err, nats.ErrPermissionViolation):
+		return "docs/nats.md has the subjects that the user of the node needs"
+	case code == noJetStream, code == noJetStreamAccount, errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		return "give the account of the node JetStream"
+	case code == tooManyStreams, code == tooMuchStored:
+		return "the account of the node has reached the limits of its JetStream: raise them"
+	}
+	return ""
 }
 
 // interrupt ends the wait for an answer that may not come, with err.

@@ -37,9 +37,8 @@ func frozen(t *testing.T) (folder string, freeze, thaw func()) {
 	freeze, thaw = is("--freeze"), is("--unfreeze")
 	t.Cleanup(func() {
 		thaw()
-		if said, err := exec.Command("umount", folder).CombinedOutput(); err != nil {
-			t.Errorf("umount: %v %s", err, said)
-		}
+		// What the disk held up may still be at it.
+		eventually.Holds(t, "the disk is free", func() bool { return exec.Command("umount", folder).Run() == nil })
 	})
 	return folder, freeze, thaw
 }
@@ -115,6 +114,27 @@ func TestFrozenDisk(t *testing.T) {
 		t.Error(err)
 	}
 	<-n.ended
+}
+
+// TestDoctorEndsOnAFrozenDisk runs doctor where the file system is frozen, and no node says so. It ends, though its write does not.
+func TestDoctorEndsOnAFrozenDisk(t *testing.T) {
+	folder, freeze, thaw := frozen(t)
+	state := filepath.Join(folder, "state")
+	if err := os.Mkdir(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	freeze()
+	guard := time.AfterFunc(time.Minute, thaw) // a process that cannot end cannot be killed either
+	defer guard.Stop()
+	began := time.Now()
+	out, err := exec.CommandContext(t.Context(), "parley", "doctor", "--state", state).Output()
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if err == nil || !strings.Contains(string(out), "fail  fsync         the disk has not finished a write of 4 KiB within 5s") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	thaw()
 }
 
 // TestStartOnAFrozenDiskSaysWhatItWaitsFor starts a node whose file system is frozen. The start says so after some seconds, and ends
