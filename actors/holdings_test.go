@@ -59,6 +59,9 @@ func TestWhatIsHeldIsListed(t *testing.T) {
 			t.Errorf("%+v is described as %+v, %v", h, u.Holds, err)
 		}
 	}
+	if _, err := ResourcesOf(fae).Use(t.Context(), Used{Name: "note", Verb: "list"}); parley.CodeOf(err) != parley.UnknownName || parley.AsError(err).Hint != "parley use lists what is held" {
+		t.Errorf("with a wrong name: %v", err)
+	}
 	if err := fae.Adopt(t.Context(), capabilities.FormNumber(0), "notes", "mine"); err != nil {
 		t.Fatal(err)
 	}

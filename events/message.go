@@ -96,7 +96,7 @@ func (e *MessagePosted) EncodeMsgpack(enc *msgpack.Encoder) error {
 	return write(enc, appendPosted(nil, e))
 }
 
-// DecodeMsgpack reads what EncodeMsgpack writes, and nothing else.
+// DecodeMsgpack reads what EncodeMsgpack writes, and nothing else. With an error, what it has read is no message.
 func (e *MessagePosted) DecodeMsgpack(dec *msgpack.Decoder) error {
 	n, err := dec.DecodeArrayLen()
 	if err != nil {
@@ -105,19 +105,18 @@ func (e *MessagePosted) DecodeMsgpack(dec *msgpack.Decoder) error {
 	if n != senderMembers && n != authorMembers {
 		return fmt.Errorf("%w: a message of %d members", errMalformed, n)
 	}
-	var got MessagePosted
+	*e = MessagePosted{}
 	if err := dec.DecodeMulti(
-		&got.Number, &got.Message, &got.From, &got.To, &got.Via, &got.Facet, &got.Priority, &got.Subject, &got.AckBy, &got.Files, &got.Text, &got.ReplyTo,
-		&got.Thread, &got.Author, &got.Date, &got.Key, &got.Recipients, &got.Original, &got.Passed, &got.Escalate, &got.Late, &got.Sender,
+		&e.Number, &e.Message, &e.From, &e.To, &e.Via, &e.Facet, &e.Priority, &e.Subject, &e.AckBy, &e.Files, &e.Text, &e.ReplyTo,
+		&e.Thread, &e.Author, &e.Date, &e.Key, &e.Recipients, &e.Original, &e.Passed, &e.Escalate, &e.Late, &e.Sender,
 	); err != nil {
 		return fmt.Errorf("message: %w", err)
 	}
 	if n == authorMembers {
-		if err := dec.Decode(&got.AuthorSaid); err != nil || got.AuthorSaid == "" {
+		if err := dec.Decode(&e.AuthorSaid); err != nil || e.AuthorSaid == "" {
 			return fmt.Errorf("%w: what the author of a message calls itself", errMalformed)
 		}
 	}
-	*e = got
 	return nil
 }
 

@@ -108,12 +108,39 @@ func passMessage(s *State, e *events.MessagePosted, now capabilities.Time, ids I
 			Text: []events.Span{{Words: ShowText(e.Text)}}, Thread: thread, Author: author, Date: now, Sender: s.Profile.called(),
 			Recipients: e.Recipients, Original: original, Passed: append(slices.Clone(e.Passed), s.ID), AuthorSaid: parley.Shown(said, parley.MaxCalled),
 		}
+		if passed.ReplyTo, err = repliedAs(s, e, id); err != nil {
+			return nil, err
+		}
 		if id == back {
 			passed.ReplyTo = replyTo
 		}
 		evs = append(evs, passed)
 	}
 	return evs, nil
+}
+
+// repliedAs returns, for a reply that is passed on to a member, the copy which that got of the message that it replies to; zero if the group
+// passed it none. Without it a member would read an answer and not to what.
+func repliedAs(s *State, e *events.MessagePosted, member capabilities.ID) (none capabilities.ID, err error) {
+	if e.ReplyTo.IsZero() {
+		return none, nil
+	}
+	parent, err := s.Mail.Find(capabilities.FormID(e.ReplyTo))
+	if _, absent := errors.AsType[*PagedOut](err); absent {
+		return none, err
+	}
+	if err != nil || parent.Posted == nil {
+		return none, nil
+	}
+	original := parent.Posted.Original
+	if original.IsZero() {
+		original = parent.Posted.Message
+	}
+	copied := passedID(original, member, s.ID.Node)
+	if there, err := s.Mail.Index.Has(copied); err != nil || !there {
+		return none, err
+	}
+	return copied, nil
 }
 
 // wayBack returns, for a reply to what a group has passed on, from whom the group had that, and what it was there; zero for anything

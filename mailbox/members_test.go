@@ -90,6 +90,49 @@ func TestSenderSeesMembersOfGroups(t *testing.T) {
 	v.CheckReplay()
 }
 
+// TestMembersReadWhatIsRepliedTo has one member of a group reply to what it passed on. The others read it as a reply to what they got; a member that
+// has joined since, and has not got that, reads it as a message.
+func TestMembersReadWhatIsRepliedTo(t *testing.T) {
+	t.Parallel()
+	v := mailboxtest.New(t)
+	groupOfGroup(t, v)
+	v.Add("eve@A")
+	v.NameAgents()
+	v.Must("host@A", mailbox.PostMessage{To: "all", Post: parley.Post{Text: "know @eve"}})
+	v.Deliver(false)
+	v.Must("host@A", mailbox.PostMessage{To: "all", Post: parley.Post{Text: "the build is red"}})
+	v.Deliver(false)
+	v.Must("all@A", mailbox.SetMember{Agent: v.States["eve@A"].ID.String(), In: true})
+	last := func(name string) *events.MessagePosted {
+		all := v.Messages(name)
+		return all[len(all)-1].Posted
+	}
+	parents := map[string]capabilities.ID{"eve@A": {}}
+	for _, name := range []string{"ops@A", "ann@A", "host@B"} {
+		for _, m := range v.Messages(name) {
+			if m.Posted != nil && mailbox.ShowText(m.Posted.Text) == "the build is red" && m.Posted.To == v.States[name].ID {
+				parents[name] = m.ID()
+			}
+		}
+	}
+	if len(parents) != 4 {
+		t.Fatalf("%d members got it", len(parents)-1)
+	}
+	v.Must("bob@A", mailbox.PostMessage{Reply: capabilities.FormID(last("bob@A").Message), Post: parley.Post{Text: "I look at it"}})
+	v.Deliver(false)
+	for name, parent := range parents {
+		for _, m := range v.Messages(name) {
+			if m.Posted != nil && mailbox.ShowText(m.Posted.Text) == "I look at it" && m.Posted.To == v.States[name].ID && m.Posted.ReplyTo != parent {
+				t.Errorf("%s reads it as a reply to %s, wanted %s", name, m.Posted.ReplyTo, parent)
+			}
+		}
+		if e := last(name); mailbox.ShowText(e.Text) != "I look at it" {
+			t.Errorf("%s has %s", name, mailbox.ShowText(e.Text))
+		}
+	}
+	v.CheckReplay()
+}
+
 // TestPassedOnSaysWhatItsAuthorCallsItself has a message passed on by a group, and by a group in that to an agent of another node. Each says
 // what the author calls itself, cut to what is shown. Nobody believes a node that says so of an agent which is not the node's own.
 func TestPassedOnSaysWhatItsAuthorCallsItself(t *testing.T) {

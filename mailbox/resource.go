@@ -158,6 +158,9 @@ func (n Namespace) ResourceAt(path string, now capabilities.Time) (capabilities.
 		return capabilities.Ref{}, err
 	}
 	v, err := h.at(path)
+	if parley.CodeOf(err) == parley.UnknownName {
+		return capabilities.Ref{}, parley.AsError(err).WithHint("parley use lists what is held")
+	}
 	if err != nil {
 		return capabilities.Ref{}, err
 	}

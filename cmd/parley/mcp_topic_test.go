@@ -130,6 +130,9 @@ func TestModelsListWhatTheyHold(t *testing.T) {
 		if got := m.use("use_capability", arguments{"name": "note"}); got.Error == nil || got.Error.Hint != "you hold @mail/0/notes (folder)" {
 			t.Errorf("%s", got.raw)
 		}
+		if got := m.use("use_capability", arguments{"name": "@mail/0/note", "verb": "list"}); got.Error == nil || got.Error.Hint != "you hold @mail/0/notes (folder)" {
+			t.Errorf("%s", got.raw)
+		}
 		if got := m.use("use_capability", arguments{"verb": "list"}); got.Error == nil || got.Error.Code != "INVALID_ARGUMENT" {
 			t.Errorf("%s", got.raw)
 		}
