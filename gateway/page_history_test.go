@@ -74,7 +74,9 @@ func TestHistoryIsATable(t *testing.T) {
 	t.Parallel()
 	h := openPageServer(t)
 	h.decide(h.shell("make build"), "always")
-	h.shell("make build")
+	h.shell("make build") // of one moment with the decision that made its rule, it is the later one
+	ruled := time.Now().UnixMilli()
+	eventually.Holds(t, "what comes next is of another moment", func() bool { return time.Now().UnixMilli() > ruled })
 	h.decideBecause(h.shell("make releases <now>").Form, "deny", "not on a Friday, <b>make</b> it later")
 	h.ask(parley.Form{Description: "Which port?", Fields: []events.Field{{Name: "port"}}})
 	if _, err := h.node.Host().Decline(t.Context(), capabilities.FormNumber(2), 0, "ask the planner"); err != nil {

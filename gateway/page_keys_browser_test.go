@@ -120,6 +120,30 @@ func TestKeysOpenTheRowWithTheFocus(t *testing.T) {
 	b.checkNoFaults()
 }
 
+// TestKeysPassDecidedRows presses K at the second item while the row of the first, which was decided, still stays: the focus does not go where it
+// would be lost.
+func TestKeysPassDecidedRows(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	for _, command := range []string{"make", "git fetch", "npm ci"} {
+		h.shell(command)
+	}
+	b := h.openBrowser()
+	b.open("/questions")
+	b.live()
+	b.until(`document.activeElement.matches("li.message[data-keys]")`)
+	b.run(`document.querySelector(".entry").setAttribute("data-decided", "")`)
+	b.press("j")
+	b.until(`document.activeElement.closest(".entry")?.textContent.includes("git fetch")`)
+	b.press("k")
+	if got := b.text(`document.activeElement.closest(".entry")?.textContent.includes("git fetch")`); got != "true" {
+		t.Errorf("the focus is at %s", b.text(`document.activeElement.outerHTML`))
+	}
+	b.press("j")
+	b.until(`document.activeElement.closest(".entry")?.textContent.includes("npm ci")`)
+	b.checkNoFaults()
+}
+
 // TestFormIsDeclinedByKey declines a form by D, a reason and Enter, and asks back by R.
 func TestFormIsDeclinedByKey(t *testing.T) {
 	t.Parallel()

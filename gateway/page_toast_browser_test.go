@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"parley"
+	"parley/actors/view"
 	"parley/events"
 	"parley/internal/eventually"
 	"parley/mailbox"
@@ -46,6 +47,31 @@ func TestToastSaysWhatWasDecided(t *testing.T) {
 	b.press("\r", chromedp.ModifierCtrl)
 	b.reads(".toast .deed-done", "✓ Answered: Which port?")
 	b.reads("#news", "✓ Answered: Which port?")
+	b.checkNoFaults()
+}
+
+// TestDecisionIsSaidOnce allows a call in the list of what needs a person and one that is alone in its page, and listens to what a screen reader
+// is told: how each ended, once.
+func TestDecisionIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	calls := []view.Permitted{h.shell("make"), h.shell("git fetch")}
+	b := h.openBrowser()
+	for _, c := range []struct{ at, want string }{
+		{"/forms/" + calls[0].Form.String() + "?in=questions", "✓ Allowed once: make"},
+		{"/forms/" + calls[1].Form.String(), "✓ Allowed once · by you"},
+	} {
+		b.open(c.at)
+		b.live()
+		b.until(`document.querySelector("#alone > .message[data-keys]")`)
+		b.run(`window.said = []; new MutationObserver(() => { const text = document.getElementById("news").textContent; if (text) said.push(text); }).observe(document.getElementById("news"), { childList: true })`)
+		b.press("a")
+		b.reads("#news", c.want)
+		b.run(`new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); })`)
+		if got := b.text(`said.length + " " + said.join(" | ")`); !strings.HasPrefix(got, "1 "+c.want) {
+			t.Errorf("%s: it is said %q", c.at, got)
+		}
+	}
 	b.checkNoFaults()
 }
 

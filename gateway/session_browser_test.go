@@ -255,6 +255,10 @@ func TestSignOutEndsOpenStreams(t *testing.T) {
 	second.click("form button")
 	second.do(chromedp.WaitReady("main:not(:has(button)) code"))
 	b.reads("#connection", "Signed out")
+	b.reads("#offline", "Signed out: run parley open") // and where a narrow window has no rail
+	b.do(chromedp.EmulateViewport(1280, 800))
+	b.until(`((words, icons) => icons.every((i) => { const r = i.getBoundingClientRect(); return !r.width || r.left >= words.right || r.top >= words.bottom; }))
+		(document.getElementById("connection").getBoundingClientRect(), [...document.querySelectorAll(".foot .icon")])`)
 	k := &wsClient{t, own}
 	if got := k.closeStatus(); got != websocket.StatusPolicyViolation {
 		t.Errorf("its connection ends with %v", got)

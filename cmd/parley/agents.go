@@ -169,10 +169,14 @@ func agentTable(agents []listedAgent, s terminal.Screen, headed bool) string {
 		}
 	}
 	columns := []terminal.Column{
-		{Name: "ID"}, {Name: "NAME", Shrink: true}, {Name: "STATUS"}, {Name: "TITLE", Shrink: true, Drop: true},
-		{Name: "LABELS", Shrink: true, Drop: true}, {Name: "WAITING", Shrink: true}, {Name: "UPDATED"},
+		{Name: "ID"}, {Name: "NAME", Shrink: true, Ends: true}, {Name: "STATUS"}, {Name: "TITLE", Shrink: true, Drop: true, Spare: 3},
+		{Name: "LABELS", Shrink: true, Drop: true, Spare: 4}, {Name: "WAITING", Shrink: true, Spare: 1}, {Name: "UPDATED", Spare: 2},
 	}
-	if !s.IDs {
+	if s.IDs {
+		for i := range columns {
+			columns[i].Spare = 0 // all of it was asked for
+		}
+	} else {
 		columns = columns[1:]
 		for i := range rows {
 			rows[i] = rows[i][1:]

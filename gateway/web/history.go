@@ -176,7 +176,7 @@ type pastPart struct {
 }
 
 // readPast returns the part of History before a place, at most so many entries: messages and calls in the order
-// of their ends.
+// of their ends. Of the same moment a call is the later one: the decision that made its rule came before it.
 func readPast(ctx context.Context, p *page, q listQuery, at pastPlace, limit int) (part pastPart, err error) {
 	var found view.Found
 	if q.hasMessages() {
@@ -198,7 +198,7 @@ func readPast(ctx context.Context, p *page, q listQuery, at pastPlace, limit int
 	part.more = found.Next > 0 || len(ruled) == limit
 	messages, calls := found.Messages, ruled
 	for len(part.entries) < limit && len(messages)+len(calls) > 0 {
-		if len(messages) == 0 || len(calls) > 0 && calls[0].Place.At > endedAt(&messages[0]) {
+		if len(messages) == 0 || len(calls) > 0 && calls[0].Place.At >= endedAt(&messages[0]) {
 			part.entries = append(part.entries, pastEntry{Message: messageOf(&calls[0]), Ruled: &calls[0]})
 			part.next.ruled, calls = calls[0].Place, calls[1:]
 			continue
@@ -382,7 +382,7 @@ func drawPast(p *page, entries []pastEntry, of local, in string) []row {
 			continue
 		}
 		r := ruledRow(p, &entries[i])
-		for len(rows) > 0 && endedAt(&rows[0].Message) >= r.Date {
+		for len(rows) > 0 && endedAt(&rows[0].Message) > r.Date {
 			merged, rows = append(merged, rows[0]), rows[1:]
 		}
 		if len(rows) > 0 {

@@ -3,6 +3,7 @@ package show
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -23,16 +24,39 @@ const (
 	maxName  = 22
 	maxClaim = 12 // of who is on it, beside what is asked
 	minWhat  = 12
+
+	narrow       = 60 // cells of a terminal that has no room for all of it
+	narrowName   = 8
+	narrowWhat   = 4
+	narrowOrMore = 16 // of a name, up to which a terminal of 80 cells has room
 )
 
+// Names returns how many cells the names of who asks have in a list, so that what they ask is in one column.
+func Names(all []view.Message, name NameFunc, s terminal.Screen) int {
+	most, cells := maxName, minName
+	switch {
+	case s.Width == 0:
+	case s.Width < narrow:
+		return narrowName
+	case s.Width < 100:
+		most = narrowOrMore
+	}
+	for i := range all {
+		cells = max(cells, ansi.StringWidth(terminal.Visible(name(all[i].From, all[i].Sender()))))
+	}
+	return min(cells, most)
+}
+
 // Row returns what waits in one row of the queue as one line of a terminal: who asks, what is asked, what is risky, and since
-// when. Of what is asked the risky end stays. Same are the messages of the row.
-func Row(same []view.Message, row queue.Row, name NameFunc, r *queue.Readings, s terminal.Screen) string {
+// when. Of what is asked the risky end stays. Same are the messages of the row, and names are the cells of who asks. On a narrow terminal the risk
+// stays rather than the time.
+func Row(same []view.Message, row queue.Row, name NameFunc, names int, r *queue.Readings, s terminal.Screen) string {
 	e := &same[0]
 	f := r.Of(e)
-	who := ansi.Truncate(terminal.Visible(name(e.From, e.Sender())), maxName, "…")
-	who += strings.Repeat(" ", max(minName-ansi.StringWidth(who), 0))
+	who := terminal.Squeeze(terminal.Visible(name(e.From, e.Sender())), names)
+	who += strings.Repeat(" ", max(names-ansi.StringWidth(who), 0))
 	first := s.Paint(terminal.Waiting, fmt.Sprintf("%d.", e.Number)) + " " + who + "  "
+	isNarrow := s.Width > 0 && s.Width < narrow
 	var marks []string
 	if n := len(same); n > 1 {
 		word := "alike"
@@ -46,7 +70,11 @@ func Row(same []view.Message, row queue.Row, name NameFunc, r *queue.Readings, s
 		if row.Risk == risk.High {
 			style = terminal.Wrong
 		}
-		marks = append(marks, s.Paint(style, f.Mark()))
+		at := len(marks)
+		if isNarrow { // of what does not fit it stays
+			at = 0
+		}
+		marks = slices.Insert(marks, at, s.Paint(style, f.Mark()))
 	}
 	if v := e.Votes; v != nil {
 		marks = append(marks, fmt.Sprintf("%d of %d", v.Have, v.Need))
@@ -65,8 +93,18 @@ func Row(same []view.Message, row queue.Row, name NameFunc, r *queue.Readings, s
 	if row.Section == queue.DueSoon {
 		when = s.Paint(terminal.Waiting, "due "+terminal.Ago(row.Limit.Std(), s.Now))
 	}
-	last := "  " + strings.Join(append(marks, when), " · ")
-	room := max(s.Width-ansi.StringWidth(first)-ansi.StringWidth(last), minWhat)
+	least := minWhat
+	if isNarrow {
+		least = narrowWhat
+		if len(marks) > 0 && row.Section != queue.DueSoon {
+			when = ""
+		}
+	}
+	if when != "" {
+		marks = append(marks, when)
+	}
+	last := "  " + strings.Join(marks, " · ")
+	room := max(s.Width-ansi.StringWidth(first)-ansi.StringWidth(last), least)
 	what := terminal.Visible(cmp.Or(e.Title, e.Description))
 	switch {
 	case f != nil && row.Fold == queue.Similar:
@@ -130,13 +168,14 @@ func List(all []view.Message, name NameFunc, s terminal.Screen) (lines []string)
 			lines, section = append(lines, s.Paint(terminal.Faint, text)), text
 		}
 	}
+	names := Names(waiting, name, s)
 	for _, row := range queue.Rank(waiting, &readings, capabilities.At(s.Now)) {
 		heading(row.Section.String())
 		same := make([]view.Message, len(row.Members))
 		for i, m := range row.Members {
 			same[i] = waiting[m]
 		}
-		lines = append(lines, Row(same, row, name, &readings, s))
+		lines = append(lines, Row(same, row, name, names, &readings, s))
 	}
 	for _, e := range all {
 		if e.AnswerNeeded && e.SnoozedUntil == 0 && !e.Dismissed {

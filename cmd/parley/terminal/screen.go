@@ -57,6 +57,16 @@ func (s Screen) FitBetween(first, middle, last string) string {
 	return s.Fit(first + ansi.Truncate(middle, room, "…") + last)
 }
 
+// Squeeze returns a name in so many cells. Where it is longer its middle is left out, since names often differ at their ends alone.
+func Squeeze(name string, cells int) string {
+	width := ansi.StringWidth(name)
+	if width <= cells || cells < 5 {
+		return ansi.Truncate(name, cells, "…")
+	}
+	end := cells * 3 / 5
+	return ansi.Truncate(name, cells-end, "…") + ansi.TruncateLeft(name, width-end, "")
+}
+
 // Wrap returns a line as lines of a width. It breaks anywhere, and keeps every character.
 func Wrap(line string, width int) []string {
 	return strings.Split(ansi.Hardwrap(line, max(width, 1), true), "\n")
@@ -121,31 +131,32 @@ type Column struct {
 	Name   string
 	Shrink bool // cut it where the table does not fit the terminal
 	Drop   bool // leave it out on a terminal where all of its cells are Empty
+	Ends   bool // it has names, which are cut in their middles, and for which there is room before any Spare column
+	Spare  int  // leave it out on a terminal that has no room for the names, the column with the highest number first; 0 for never
 }
 
 // Empty is the cell of a table in which nothing stands.
 const Empty = "-"
 
-// minColumn is the least width of a column that is cut.
-const minColumn = 6
+// Least widths of a column that is cut, and of names as long as a Spare column is there.
+const (
+	minColumn = 6
+	minNames  = 16
+)
 
 // Table returns a table. The cells of a row are Visible, and may be painted. Without headed it has no line of names.
 func (s Screen) Table(columns []Column, rows [][]string, headed bool) string {
-	columns, rows = s.drop(columns, rows)
-	widths := make([]int, len(columns))
-	for i, c := range columns {
-		if headed {
-			widths[i] = len(c.Name)
-		}
-		for _, r := range rows {
-			widths[i] = max(widths[i], ansi.StringWidth(r[i]))
-		}
-	}
-	s.shrink(columns, widths)
+	columns, rows = pick(columns, rows, func(i int, c Column) bool {
+		return s.Width == 0 || !c.Drop || slices.ContainsFunc(rows, func(r []string) bool { return r[i] != Empty })
+	})
+	columns, rows, widths := s.fit(columns, rows, headed)
 	var b strings.Builder
 	line := func(cells []string, style Style) {
 		var l strings.Builder
 		for i, cell := range cells {
+			if columns[i].Ends {
+				cell = Squeeze(cell, widths[i])
+			}
 			cell = ansi.Truncate(cell, widths[i], "…")
 			if style != "" {
 				cell = s.Paint(style, cell)
@@ -170,23 +181,45 @@ func (s Screen) Table(columns []Column, rows [][]string, headed bool) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// drop returns a table without the columns that a terminal leaves out.
-func (s Screen) drop(columns []Column, rows [][]string) ([]Column, [][]string) {
-	var left []int
-	for i, c := range columns {
-		if s.Width == 0 || !c.Drop || slices.ContainsFunc(rows, func(r []string) bool { return r[i] != Empty }) {
-			left = append(left, i)
-		}
-	}
-	kept := make([]Column, len(left))
+// pick returns a table of some columns.
+func pick(columns []Column, rows [][]string, keeps func(i int, c Column) bool) ([]Column, [][]string) {
+	var kept []Column
 	cells := make([][]string, len(rows))
-	for k, i := range left {
-		kept[k] = columns[i]
+	for i, c := range columns {
+		if !keeps(i, c) {
+			continue
+		}
+		kept = append(kept, c)
 		for n, r := range rows {
 			cells[n] = append(cells[n], r[i])
 		}
 	}
 	return kept, cells
+}
+
+// fit returns a table with the widths of its columns, as far as it fits the terminal: without the Spare columns for which there is no room.
+func (s Screen) fit(columns []Column, rows [][]string, headed bool) ([]Column, [][]string, []int) {
+	widths := make([]int, len(columns))
+	for i, c := range columns {
+		if headed {
+			widths[i] = len(c.Name)
+		}
+		for _, r := range rows {
+			widths[i] = max(widths[i], ansi.StringWidth(r[i]))
+		}
+	}
+	whole := slices.Clone(widths)
+	s.shrink(columns, widths)
+	spare := 0
+	for _, c := range columns {
+		spare = max(spare, c.Spare)
+	}
+	cuts := slices.IndexFunc(columns, func(c Column) bool { return c.Ends })
+	if spare == 0 || cuts < 0 || widths[cuts] >= min(whole[cuts], minNames) {
+		return columns, rows, widths
+	}
+	columns, rows = pick(columns, rows, func(_ int, c Column) bool { return c.Spare != spare })
+	return s.fit(columns, rows, headed)
 }
 
 // shrink narrows columns until the table fits, the widest first.

@@ -86,3 +86,20 @@ func TestMomentTellsWhatIsNotToday(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesStayApart draws names that differ at their ends alone, on terminals of several widths: their ends stay, and other columns go before they
+// are cut to nothing.
+func TestNamesStayApart(t *testing.T) {
+	columns := []Column{{Name: "NAME", Shrink: true, Ends: true}, {Name: "STATUS"}, {Name: "WAITING", Shrink: true, Spare: 1}, {Name: "AT", Spare: 2}}
+	rows := [][]string{{"payments-checkout-worker-1", "Idle", "1 answer", "3m ago"}, {"日本語日本語日本語-2", "Idle", "-", "3m ago"}}
+	for width, want := range map[int]string{
+		80: "payments-checkout-worker-1  Idle  1 answer  3m ago\n日本語日本語日本語-2        Idle  -         3m ago",
+		44: "payment…out-worker-1  Idle  1 answer  3m ago\n日本語日本語日本語-2  Idle  -         3m ago",
+		30: "payments-…ckout-worker-1  Idle\n日本語日本語日本語-2      Idle",
+		16: "pay…rker-1  Idle\n日…本語-2   Idle",
+	} {
+		if got := (Screen{Width: width}).Table(columns, rows, false); got != want {
+			t.Errorf("%d:\n%s\nwant\n%s", width, got, want)
+		}
+	}
+}

@@ -26,6 +26,9 @@ type list struct {
 	shown map[uint64][]uint64 // same, as it was drawn last: no key decides what came later
 	rows  map[uint64]queue.Row
 
+	waiting []view.Message // what waits, by number
+	cells   map[int]int    // of the names of who asks, by the width of the terminal
+
 	readings queue.Readings
 	names    *people.Names
 	only     filter
@@ -107,6 +110,7 @@ func (l *list) arrange(now time.Time, again bool) {
 		}
 	}
 	slices.SortFunc(waiting, func(a, b view.Message) int { return cmp.Compare(a.Number, b.Number) })
+	l.waiting, l.cells = waiting, map[int]int{}
 	ranked := queue.Rank(waiting, &l.readings, capabilities.At(now))
 	l.same, l.rows = make(map[uint64][]uint64, len(ranked)), make(map[uint64]queue.Row, len(ranked))
 	l.order = l.order[:0]
@@ -160,13 +164,21 @@ func (l *list) counts() (need int, words string) {
 	return c.Rows, strings.Join(parts, " · ")
 }
 
+// namesIn returns how many cells the names of who asks have.
+func (l *list) namesIn(s terminal.Screen) int {
+	if _, known := l.cells[s.Width]; !known {
+		l.cells[s.Width] = show.Names(l.waiting, l.nameOf, s)
+	}
+	return l.cells[s.Width]
+}
+
 // line returns a row of what waits or a message in one line.
 func (l *list) line(number uint64, s terminal.Screen) string {
 	row, waiting := l.rows[number]
 	if !waiting {
 		return show.Ended(*l.items[number], l.nameOf, s)
 	}
-	return show.Row(messagesOf(l.items, l.same[number]), row, l.nameOf, &l.readings, s)
+	return show.Row(messagesOf(l.items, l.same[number]), row, l.nameOf, l.namesIn(s), &l.readings, s)
 }
 
 // worst returns the worst mark of some calls, and whether one is of high risk.

@@ -28,7 +28,7 @@ func (m *model) View() tea.View {
 	lines := []string{m.header()}
 	switch {
 	case m.helps:
-		lines = append(lines, help...)
+		lines = append(lines, helpIn(m.screen.Width)...)
 		for len(lines) < m.height-1 {
 			lines = append(lines, "")
 		}
@@ -64,6 +64,29 @@ var help = []string{
 	"",
 	"  What is of high risk is allowed in two steps: a, and a again.",
 	"  Keys decide once all of a call was on the screen, and 0.7 s after it appeared.",
+}
+
+// helpIn returns the keys for a width: on a narrow terminal one a line, and no more than these.
+func helpIn(width int) (lines []string) {
+	if width >= 80 {
+		return help
+	}
+	const indent, keys, second = 2, 8, 34 // cells before the keys, of them, and before the second column
+	narrow := func(line []rune) {
+		lines = append(lines, strings.TrimRight(string(line[:keys])+string(line[keys+indent:]), " "))
+	}
+	for _, line := range help {
+		letters := []rune(line)
+		switch hasSecond := len(letters) > second && letters[second-1] == ' ' && letters[second-2] == ' ' && letters[second] != ' '; {
+		case line == "" || strings.HasSuffix(line, "."):
+		case hasSecond:
+			narrow(letters[indent:second])
+			narrow(letters[second:])
+		default:
+			narrow(letters[indent:])
+		}
+	}
+	return lines
 }
 
 // header returns the line above the list: what needs the person, what the list leaves out, and whether the node is away.

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -637,5 +638,18 @@ func TestMandateIsSaidBeforeItIsGiven(t *testing.T) {
 	enter()
 	if cmd := enter(); cmd == nil || !m.busy {
 		t.Fatalf("it is not given:\n%s", screenOf(m))
+	}
+}
+
+// TestHelpHasEachKeyOnANarrowTerminal has as many lines as fit 20 rows, each with one key and what it does.
+func TestHelpHasEachKeyOnANarrowTerminal(t *testing.T) {
+	lines := helpIn(40)
+	if len(lines) > 18 {
+		t.Errorf("%d lines", len(lines))
+	}
+	for _, want := range []string{"a       allow once, answer", "A       always, by a rule", "e       edit the command in $EDITOR", "m       allow, and more within limits", "enter   the whole message, and back", "space b a screen on, back", "q       quit"} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("no line %q in\n%s", want, strings.Join(lines, "\n"))
+		}
 	}
 }

@@ -79,7 +79,7 @@ function replaceCard(old, next) {
     next.querySelector('article').append(note);
   }
   const state = next.querySelector('.state')?.innerText.trim();
-  if (state && old.hasAttribute('data-waits')) announce(state);
+  if (state && old.hasAttribute('data-waits') && !formOf(old)?.busy) announce(state); // who acts here is told once it is done
   if (had) next.focus({ preventScroll: true });
   return next;
 }

@@ -97,6 +97,7 @@ const said = {
   wake: 'Brought back', restore: 'Not done', claim: 'You are on it', release: 'You are not on it any more', 'take-over': 'Taken over: you are on it',
 };
 
+const ends = (what) => ['answer', 'decline'].includes(what); // how a form ends for its person, which is said once it is known
 const isClaim = (what) => ['claim', 'release', 'take-over'].includes(what);
 
 /** Returns the element with the inputs of a part of the bar: those of an edit are above it. */
@@ -154,7 +155,7 @@ export class ParleyAct extends HTMLElement {
       const [operation, body] = await make();
       const { results = [] } = await call(operation, body);
       this.decided(results);
-      if (['answer', 'decline'].includes(what) && !results.length) markDecided([this.about.dataset.id]); // before the list is drawn again
+      if (ends(what) && !results.length) markDecided([this.about.dataset.id]); // before the list is drawn again
     } catch (refused) {
       this.setBusy(false);
       await this.refused(refused, button);
@@ -185,7 +186,7 @@ export class ParleyAct extends HTMLElement {
       this.querySelector('.clips').replaceChildren();
       await this.reply.clear();
     }
-    announce(text);
+    if (!this.filling || !ends(what)) announce(text);
     if (what === 'rule' || isClaim(what)) toast(deed(text, isClaim(what) ? this.card.dataset.brief : ''));
     const back = { dismiss: 'restore', Snoozed: 'wake' }[said[what] ? what : text];
     if (!back) return refresh(this.card);
@@ -329,11 +330,15 @@ export class ParleyForm extends ParleyAct {
     if (this.group) return this.doneAll();
     const settled = await super.done(what);
     if (settled === null) { // it cannot be drawn now, nor what is next
-      toast(deed(said[what], this.card.dataset.brief));
+      const words = deed(said[what], this.card.dataset.brief);
+      announce(words.textContent);
+      toast(words);
       return dropMeant(openCard(), warn);
     }
-    if (!document.getElementById('list')?.dataset.needs) return;
-    if (!settled?.dataset.ended) return;
+    if (!document.getElementById('list')?.dataset.needs || !settled?.dataset.ended) {
+      if (settled && ends(what)) announce(settled.querySelector('.state')?.innerText.trim() || said[what]);
+      return;
+    }
     markDecided([this.card.dataset.id], settled.dataset.ended);
     const words = deed(settled.dataset.ended + (this.many > 1 ? `, ${this.many} ×` : ''), settled.dataset.brief);
     announce(words.textContent);

@@ -89,7 +89,7 @@ function choose(number) {
 
 /** Moves the focus to the next row of the list, or the one before, from the open item if the focus is in no row. With picks it selects the rows on the way. */
 function step(by, pick, shown) {
-  const rows = [...document.querySelectorAll('#stream .entry a')];
+  const rows = [...document.querySelectorAll('#stream .entry:not([data-decided]) a')];
   if (rows.length && !rows[0].checkVisibility()) { // the item is alone in the window
     document.querySelector(`#alone .steps ${by > 0 ? '.next' : '.prev'}[href]`)?.click();
     return;

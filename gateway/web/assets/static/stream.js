@@ -27,7 +27,12 @@ export function follow(from, handlers) {
 function showState(state) {
   document.getElementById('connection').textContent = state;
   const strip = document.getElementById('offline');
-  if (strip) strip.hidden = state !== lost;
+  if (strip) {
+    const words = strip.querySelector('.grow');
+    strip.dataset.lost ??= words.textContent;
+    words.textContent = state === lost ? strip.dataset.lost : state; // a narrow window has no other place for it
+    strip.hidden = state === '';
+  }
   document.documentElement.toggleAttribute('data-offline', state === lost);
   if (state !== '') return;
   for (const p of document.querySelectorAll('.failure')) {
