@@ -137,6 +137,48 @@ func TestClocksOfTwoNodesDiffer(t *testing.T) {
 	checkLogGoesOn(t, a.Host(), b.Host())
 }
 
+// TestClockJumps has the clock of a node jump, with a start of the node in between, and jump back. After each jump forms are answered and expire on time.
+func TestClockJumps(t *testing.T) {
+	for name, to := range map[string]time.Time{
+		"to 1970, as without a battery": time.UnixMilli(0).Add(time.Hour),
+		"before 1970":                   time.UnixMilli(0).Add(-10 * 24 * time.Hour),
+		"back by seconds":               time.Now().Add(-3 * time.Second),
+		"ahead by centuries":            time.Now().Add(250 * 365 * 24 * time.Hour),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var clock skewedClock
+			o := Options{Folder: t.TempDir(), Clock: clock.now}
+			n := openWith(t, o)
+			fae := guest(t, n, "fae")
+			works := func() {
+				t.Helper()
+				long := ask(t, fae, parley.Form{Deadline: n.clock().Add(time.Hour)})
+				if _, err := answerWith(n.Host(), long.Form, "in time"); err != nil {
+					t.Error(err)
+				}
+				short := ask(t, fae, parley.Form{Deadline: n.clock().Add(200 * time.Millisecond)})
+				if o, err := fae.Await(t.Context(), capabilities.FormID(short.Form)); err != nil || o.Status != view.StatusExpired {
+					t.Errorf("%+v, %v", o, err)
+				}
+			}
+			works()
+			for _, ahead := range []time.Duration{time.Until(to), 0} {
+				clock.runsAhead(ahead)
+				works()
+				closeNode(t, n)
+				n = openWith(t, o)
+				fae = &Agent{node: n, id: fae.id}
+				works()
+			}
+			if _, err := n.Verify(t.Context()); err != nil {
+				t.Error(err)
+			}
+			checkLogGoesOn(t, fae)
+		})
+	}
+}
+
 // addEndingRule has the host of an agent allow a call of its until a time.
 func addEndingRule(t *testing.T, a *Agent, call *parley.Permission, until capabilities.Time) error {
 	t.Helper()

@@ -23,6 +23,9 @@ import (
 //
 // What was begun in the wrong day was counted from there. It is due when the clock gets there: no earlier than its date says.
 //
+// A clock that was ahead by years leaves a node that can give no leave with an end before that: it goes on in a backup from before. To judge leave by the
+// clock if it was given for an end before the node's time would do, and needs the time of giving wherever an end is looked at.
+//
 // The second time is an input to Decide, as the first is, and no part of the fold.
 
 // SetClock says the node's time, and how far the clock is behind it: before Decide, where the two differ.

@@ -2,11 +2,13 @@ package runtime
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"os"
 	"os/exec"
 	"slices"
 	"sync"
+	"syscall"
 
 	"parley"
 	"parley/capabilities"
@@ -113,7 +115,13 @@ func (l *Launcher) command(s Spec, more []string) (*exec.Cmd, *identity, error) 
 	return cmd, who, nil
 }
 
+// notStarted returns the error of a program that the system does not start.
 func notStarted(err error) error {
+	isFull := func(why syscall.Errno) bool { return errors.Is(err, why) }
+	if slices.ContainsFunc([]syscall.Errno{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE}, isFull) {
+		return parley.Refuse(parley.QuotaExceeded, "the program cannot be started: %v", err).
+			WithHint("the system gives the node's user no more processes, files or memory now: end some, or raise its limits (ulimit -u and -n, TasksMax= of a service)")
+	}
 	return parley.Refuse(parley.InvalidArgument, "the program cannot be started: %v", err)
 }
 

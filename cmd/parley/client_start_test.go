@@ -34,6 +34,20 @@ func TestClientHasNoNode(t *testing.T) {
 	}
 }
 
+// TestTimeZonesAreInTheProgram reads whether what the program links has the time zones: a container, as of packaging/Containerfile, has none.
+func TestTimeZonesAreInTheProgram(t *testing.T) {
+	t.Parallel()
+	for _, tag := range []string{"", "client"} {
+		out, err := exec.CommandContext(t.Context(), "go", "list", "-tags", tag, "-deps", "parley/cmd/parley").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(strings.Fields(string(out)), "time/tzdata") {
+			t.Errorf("with the tag %q there are none", tag)
+		}
+	}
+}
+
 // TestHooksStartWithLittleWork builds the client, has it answer hooks as the program does, and reads what its packages
 // initialise before main. Without the commit the client is of the version of the node, which is this test.
 func TestHooksStartWithLittleWork(t *testing.T) {

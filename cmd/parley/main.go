@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	_ "time/tzdata" // a container has no time zones of its own
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
