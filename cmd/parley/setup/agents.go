@@ -192,7 +192,7 @@ func codexHooks(command, otherwise string) []eventHook {
 	return []eventHook{
 		askHook(hook.PermissionRequest, command+otherwise), endHook(hook.PostToolUse, command), endHook(hook.Stop, command),
 		endHook(hook.SessionStart, command), endHook(hook.UserPromptSubmit, command), endHook(hook.SessionEnd, command),
-		endHook(hook.PreToolUse, command+" "+leasesFlag),
+		quickHook(hook.PreToolUse, command+" "+leasesFlag),
 	}
 }
 
@@ -209,7 +209,7 @@ func claudeHooks(command, away, otherwise string) []eventHook {
 	}
 	return []eventHook{
 		shutHook(hook.PreToolUse, asking, otherwise), shutHook(hook.PermissionRequest, asking+" --skip-asked", otherwise),
-		askHook(hook.Elicitation, asking),
+		askHook(hook.Elicitation, asking+" || exit 1"),
 		endHook(hook.PostToolUse, command), endHook(hook.PostToolUseFailure, command), endHook(hook.SubagentStop, command), endHook(hook.Stop, command), endHook(hook.SessionEnd, command),
 		endHook(hook.SessionStart, command), endHook(hook.UserPromptSubmit, command), endHook(hook.PostToolBatch, command), wakeHook(hook.FileChanged, command),
 	}

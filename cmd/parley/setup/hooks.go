@@ -50,14 +50,20 @@ func shutHook(event, command, otherwise string) eventHook {
 	return h
 }
 
-// endHook returns the hook that withdraws approvals on an event, or carries mail.
+// endHook returns the hook that withdraws approvals on an event, or carries mail. If it fails nothing is blocked: a program of Go that
+// panics, or that cannot have a thread, ends with the status that blocks.
 func endHook(event, command string) eventHook {
+	return quickHook(event, command+" || exit 1")
+}
+
+// quickHook returns a hook that waits for nobody, and whose status is what the agent goes by.
+func quickHook(event, command string) eventHook {
 	return eventHook{event, hookHandler{Type: "command", Command: command, Timeout: int(endTime.Seconds())}}
 }
 
 // wakeHook returns the hook that wakes an idle session of Claude Code.
 func wakeHook(event, command string) eventHook {
-	h := endHook(event, command)
+	h := quickHook(event, command)
 	h.Wakes = true
 	return h
 }

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,6 +132,42 @@ func TestTOMLStrings(t *testing.T) {
 	} {
 		if got := tomlString(s); got != want {
 			t.Errorf("%q is %s, want %s", s, got, want)
+		}
+	}
+}
+
+// TestHooksThatFailBlockCallsAlone runs what setup enters with a program that ends with the status 2, as one of Go does that panics or cannot
+// have a thread. The status 2 has an agent block. That is for calls: on other events it would keep a person from ending a turn, or from a
+// prompt.
+func TestHooksThatFailBlockCallsAlone(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "parley"), []byte("#!/bin/sh\nexit 2\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	status := func(command string) int {
+		t.Helper()
+		c := exec.Command("/bin/sh", "-c", command)
+		c.Env = []string{"PATH=" + folder}
+		if err := c.Run(); c.ProcessState == nil {
+			t.Fatal(err)
+		}
+		return c.ProcessState.ExitCode()
+	}
+	o, _ := person(t)
+	for _, a := range []hook.Agent{hook.ClaudeCode(), hook.Codex(), hook.GeminiCLI(), hook.QwenCode()} {
+		s := settings{Options: o, agent: a, runs: "parley"}
+		all := s.hooks("settings.json")
+		if isOneFile(a) {
+			all = s.oneFileHooks("settings.json")
+		}
+		for _, h := range all {
+			want := 1
+			if slices.Contains([]string{hook.PreToolUse, hook.PermissionRequest, geminiEvents[hook.PreToolUse]}, h.event) || h.Wakes { // with 2 it wakes
+				want = 2
+			}
+			if got := status(h.Command); got != want {
+				t.Errorf("%s, %s: the status is %d", a.Name, h.event, got)
+			}
 		}
 	}
 }
