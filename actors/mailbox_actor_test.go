@@ -146,6 +146,13 @@ func TestRecordedTimeNeverGoesBack(t *testing.T) {
 		}
 	}
 	eventually.Holds(t, "the node says that the clock is behind", func() bool { return said.Load() > 0 })
+	if behind := time.Duration(n.State().Journal.Behind) * time.Second; behind < 24*time.Hour-time.Minute || behind > 24*time.Hour {
+		t.Errorf("its state says %v", behind)
+	}
+	skew.Store(0)
+	if behind := n.State().Journal.Behind; behind != 0 {
+		t.Errorf("the clock is right, and it says %v", behind)
+	}
 }
 
 // TestDiskFailureMakesNodeReadOnly fails all writes for a while. Acknowledged forms remain, refused ones leave no trace, and

@@ -368,6 +368,9 @@ func (n *Node) State() view.NodeState {
 		Agents: js.Mailboxes, OpenForms: int(js.Open),
 		Journal: view.JournalState{Commits: js.Commits, Events: js.Events, Bytes: js.Bytes, Flushing: int(js.Flushing.Seconds())},
 	}
+	if behind := n.behind(); behind >= behindLeast {
+		st.Journal.Behind = int(behind / 1000)
+	}
 	archived := n.journal.Archive()
 	st.Journal.Archived = archived.End.Number
 	for _, s := range archived.Segments {

@@ -82,11 +82,11 @@ func (c *scheduler) pause() time.Duration {
 }
 
 // behindLeast is how far the clock has to be behind the log for that to be said. Smaller steps are those of a clock that is kept right.
-const behindLeast = time.Minute
+const behindLeast = capabilities.Time(60_000)
 
 // noteClock says once that the clock is behind the newest time in the log: it was put back, or had run ahead before.
 func (c *scheduler) noteClock() {
-	behind := time.Duration(c.node.behind()) * time.Millisecond
+	behind := c.node.behind()
 	if behind < behindLeast {
 		c.behind = false
 		return
@@ -94,7 +94,7 @@ func (c *scheduler) noteClock() {
 	if !c.behind {
 		c.behind = true
 		c.node.log.Warn("the clock is behind the newest time in the log: deadlines and series go by the clock; what is logged keeps that time, and leave "+
-			"ends by it, until the clock has caught up", "behind", behind.Round(time.Second).String())
+			"ends by it, until the clock has caught up", "behind", (time.Duration(behind/1000) * time.Second).String())
 	}
 }
 

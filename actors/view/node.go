@@ -28,6 +28,9 @@ type JournalState struct {
 	// Flushing is the number of seconds for which the disk has been at one flush, which all writes wait for. It is left
 	// out while the disk keeps up.
 	Flushing int `json:"flushing,omitempty"`
+
+	// Behind is the number of seconds by which the clock is behind the newest time in the log, from a minute on.
+	Behind int `json:"behind,omitempty"`
 }
 
 // ActorState is the state of one of a node's actors.

@@ -391,6 +391,8 @@ func checkNode(ctx context.Context, env *environment) (string, string) {
 		return bad, status.Problem.Error()
 	case status.Journal.Flushing > 0:
 		return dubious, "the disk " + terminal.SlowDisk(status.Journal.Flushing)
+	case status.Journal.Behind > 0:
+		return dubious, "the clock is " + terminal.ClockBehind(status.Journal.Behind)
 	}
 	if status.Programs.Held {
 		return dubious, "programs are held since the node was restored: parley node programs start"

@@ -76,6 +76,9 @@ func statusText(s api.StatusResponse) string {
 	if s.Journal.Flushing > 0 {
 		fmt.Fprintf(&b, "\ndisk:       %s", terminal.SlowDisk(s.Journal.Flushing))
 	}
+	if s.Journal.Behind > 0 {
+		fmt.Fprintf(&b, "\nclock:      %s", terminal.ClockBehind(s.Journal.Behind))
+	}
 	if s.Service != "" {
 		fmt.Fprintf(&b, "\nservice:    %s", s.Service)
 	}

@@ -12,3 +12,8 @@ const LongCall = 2 * time.Second
 func SlowDisk(seconds int) string {
 	return fmt.Sprintf("has not finished a flush for %d s: what is written waits for it", seconds)
 }
+
+// ClockBehind returns the words for a clock that is so many seconds behind the newest time in the log.
+func ClockBehind(seconds int) string {
+	return fmt.Sprintf("%s behind the newest time in the log: leave ends by that until the clock has caught up", time.Duration(seconds)*time.Second)
+}

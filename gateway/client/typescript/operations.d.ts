@@ -1574,6 +1574,7 @@ export interface Invitation {
 export interface JournalState {
   archiveBytes?: number;
   archived?: number;
+  behind?: number;
   bytes: number;
   commits: number;
   events: number;

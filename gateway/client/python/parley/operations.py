@@ -1722,6 +1722,7 @@ class _JournalState(TypedDict):
 class JournalState(_JournalState, total=False):
     archiveBytes: int
     archived: int
+    behind: int
     flushing: int
 
 
