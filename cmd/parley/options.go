@@ -266,6 +266,8 @@ func between(least, most int, names ...string) cobra.PositionalArgs {
 		switch {
 		case len(args) < least:
 			return usage(c, "missing: %s", strings.Join(names[len(args):least], ", "))
+		case len(args) > most && most == 0 && c.HasAvailableSubCommands():
+			return usage(c, "unknown command %q for %q", args[0], c.CommandPath())
 		case len(args) > most && most == 0:
 			return usage(c, "%q is one argument too many: want none", args[0])
 		case len(args) > most:
