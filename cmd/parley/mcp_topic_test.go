@@ -249,7 +249,7 @@ func TestRefusalsNameTools(t *testing.T) {
 			"read_topic":     {arguments{"topic": "nothing"}, "list_topics"},
 			"lease":          {arguments{"patterns": []any{"port:3000"}, "team": "nobodies"}, "list_team"},
 			"release":        {arguments{"lease": 77}, "list_leases"},
-			"use_capability": {arguments{"name": "nothing"}, "@mail/3/notes"},
+			"use_capability": {arguments{"name": "nothing"}, "ask_user"},
 			"claim_form":     {arguments{"forms": 1}, "it takes "},
 		} {
 			got := m.use(tool, c.given)

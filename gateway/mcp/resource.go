@@ -81,7 +81,7 @@ func heldHint(ctx context.Context, c *call) string {
 	}
 	switch {
 	case len(names) == 0:
-		return "you hold nothing that can be used: ask for it with a request"
+		return "you hold nothing that can be used: ask_user can ask for it, by a field of the type capability, and list_inbox lists what messages gave you"
 	case len(names) > maxHinted:
 		names = append(names[:maxHinted], "…")
 	}
