@@ -16,6 +16,7 @@ import (
 	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/gateway/people"
+	"parley/gateway/sanitize"
 )
 
 // agentList is a part of the list of agents.
@@ -70,12 +71,101 @@ type listedAgent struct {
 	Rules   int    // that stand for its calls
 
 	First string // of what waits for the reader: in a line; "" if nothing does
+	Votes bool   // that is a vote
+	base  string // the beginning of the addresses of pages
+	asks  bool   // the reader may stop and start agents
 	Standing
 }
 
 // Answer returns the address of what waits for the reader of the agent.
 func (l listedAgent) Answer() string {
 	return listQuery{View: needsReader, Agent: l.ID.String()}.Address()
+}
+
+// Act returns what a reader does first about the agent, as HTML; "" if there is nothing. A template takes several times as long for 100 rows.
+func (l listedAgent) Act() template.HTML {
+	h := rowHTML{of: l.name()}
+	switch {
+	case !l.Here:
+	case l.Waits == 1 && l.Votes:
+		h.link("button", l.base+l.Answer(), "Vote")
+	case l.Waits > 0:
+		h.link("button", l.base+l.Answer(), "Answer "+atLeast(l.Waits, l.WaitsMore))
+	case l.Name == "":
+	case l.AgentStatus.State == view.AgentFailed:
+		h.link("button", l.base+l.Page(), "Read")
+	default:
+		h.hold(&l)
+	}
+	return template.HTML(h.b)
+}
+
+// Menu returns what else the reader can do about the agent, as HTML.
+func (l listedAgent) Menu() template.HTML {
+	h := rowHTML{}
+	mail := "/mail"
+	if l.Name != "" {
+		mail += "?" + url.Values{"as": {l.Name}}.Encode()
+	}
+	h.link("", l.base+mail, "Mail")
+	h.link("", l.base+l.Page(), "Activity")
+	h.link("", l.base+l.Page()+"?tab="+rulesTab, "Rules")
+	h.link("", l.base+l.Page()+"?tab="+accessTab, "Access")
+	if l.Name != "" {
+		h.link("", l.base+"/history?agent="+l.ID.String(), "Decisions")
+		if l.Waits > 0 || l.AgentStatus.State == view.AgentFailed { // else it is the act
+			h.hold(&l)
+		}
+	}
+	return template.HTML(h.b)
+}
+
+// name returns the agent's name as a person reads it.
+func (l *listedAgent) name() string {
+	if l.Name == "" {
+		return "yourself"
+	}
+	return sanitize.Line(l.Shown)
+}
+
+// rowHTML makes links and buttons of a row: one after the other, and with the name of whom they are about, for who does not see the row.
+type rowHTML struct {
+	b  []byte
+	of string
+}
+
+func (h *rowHTML) link(class, address, words string) {
+	h.b = append(h.b, "<a"...)
+	if class != "" {
+		h.b = append(append(append(h.b, ` class="`...), class...), '"')
+	}
+	h.b = append(append(append(h.b, ` href="`...), template.HTMLEscapeString(address)...), `">`...)
+	h.say(words)
+	h.b = append(h.b, "</a>"...)
+}
+
+// hold appends the button that stops the agent, or has it go on, if the reader may do that.
+func (h *rowHTML) hold(l *listedAgent) {
+	name, words := "stop", "Stop"
+	switch {
+	case !l.asks:
+		return
+	case l.Starts():
+		name, words = "start", "Start"
+	case !l.Stops():
+		return
+	}
+	h.b = append(append(append(append(h.b, `<button form="agent-form" formaction="`...), template.HTMLEscapeString(l.base+l.Page())...), `" name="`...), name...)
+	h.b = append(append(append(h.b, `" value="`...), l.ID.String()...), `">`...)
+	h.say(words)
+	h.b = append(h.b, "</button>"...)
+}
+
+func (h *rowHTML) say(words string) {
+	h.b = append(h.b, words...)
+	if h.of != "" {
+		h.b = append(append(append(h.b, `<span class="sr"> of `...), template.HTMLEscapeString(h.of)...), "</span>"...)
+	}
 }
 
 // notKnown stands in the columns of an agent of which the reader may not know.
@@ -198,6 +288,16 @@ func (s Standing) IsSpan() bool {
 // State returns the state of the agent.
 func (s Standing) State() agentState { return agentState{s.AgentStatus.State} }
 
+// Stops reports whether the agent has a program that can be stopped: its run ends, and what waits for it stays queued.
+func (s Standing) Stops() bool {
+	return s.Runtime != "" && !s.Stopped && !s.Held && s.Status != "closed"
+}
+
+// Starts reports whether the agent has a program that was stopped, and can go on.
+func (s Standing) Starts() bool {
+	return s.Runtime != "" && (s.Stopped || s.Held) && s.Status != "closed"
+}
+
 // tell fills in what of an agent's questions waits for the reader, and for others, and its state for the reader.
 func (s *Standing) tell(all askers) {
 	s.AgentStatus.State = all.stateOf(s.AgentStatus)
@@ -267,12 +367,13 @@ func (p *page) agents() error {
 // fill looks at agents, in parts, until there are as many in the state as the list shows, or so many were looked at that another request goes on.
 func (r *agentList) fill(p *page, all []listedAgent, reader api.Agent) error {
 	count := map[view.AgentState]int{}
-	called := p.nameOf()
+	called, mayAsk := p.nameOf(), p.principal.May(pageOperation(api.ScopeAsk)) == nil
 	looked := 0
 	for looked < len(all) && looked < maxLocals && len(r.Agents) < shownAgents {
 		part := all[looked:min(len(all), looked+shownAgents-len(r.Agents))]
 		looked += len(part)
 		for i := range part {
+			part[i].base, part[i].asks = p.base, mayAsk
 			part[i].Shown = called(part[i].ID, part[i].Name)
 			if err := p.look(&part[i], reader); err != nil {
 				return err
@@ -329,7 +430,7 @@ func waits(p *page, list []listedAgent) error {
 	}
 	for _, r := range ranked(p, waiting, "") {
 		if i := slices.IndexFunc(list, func(l listedAgent) bool { return l.ID == r.From }); i >= 0 && list[i].First == "" {
-			list[i].First = r.Line
+			list[i].First, list[i].Votes = r.Line, r.Votes != nil
 		}
 	}
 	rank := func(l listedAgent) int {
