@@ -26,9 +26,11 @@ func TestAgentListIsLive(t *testing.T) {
 	b.live()
 	b.until(`document.querySelectorAll('.agent').length === 2`)
 	b.run(`document.querySelector('.agent summary').focus(); window.first = document.querySelector('.agent')`)
+	b.until(`document.querySelector("#agent-count").textContent === "1"`)
 	h.guest("joe")
 	b.reads(".agent h2", "joe")
-	b.until(`document.querySelector('.agent') === window.first && document.activeElement.matches('.agent summary')`) // unchanged elements stay
+	b.until(`document.querySelector("#agent-count").textContent === "2" && document.querySelector("#agents .filters [aria-current] .number").textContent === "2"`) // rail and list count alike
+	b.until(`document.querySelector('.agent') === window.first && document.activeElement.matches('.agent summary')`)                                               // unchanged elements stay
 	h.ask(parley.Form{To: "HOST", Fields: []events.Field{{Name: "a"}}})
 	b.reads(".agent", "1 waiting for an answer")
 	b.reads(".agent", "1 question open")

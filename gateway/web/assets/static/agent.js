@@ -148,7 +148,7 @@ export async function leftChanged() {
       const doc = await page('/agents?pane=left');
       const next = doc.getElementById('left-agents');
       if (next) renew(document.getElementById('left-agents'), next);
-      document.getElementById('unread').replaceWith(document.adoptNode(doc.getElementById('unread')));
+      for (const id of ['unread', 'agent-count']) document.getElementById(id).replaceWith(document.adoptNode(doc.getElementById(id)));
     } catch {
       // the stream of events updates it once the node is back
     }
