@@ -149,6 +149,11 @@ func (rs Rules) List(ctx context.Context) ([]view.Rule, error) {
 	})
 }
 
+// Number returns how many of the agent's standing rules are valid.
+func (rs Rules) Number(ctx context.Context) (int, error) {
+	return query(ctx, rs.agent, func(s *mailbox.State, now capabilities.Time) (int, error) { return len(s.Rules.Valid(now)), nil })
+}
+
 // Reviewer returns the terms of the agent's policy of review; nil if it has another policy.
 func (rs Rules) Reviewer(ctx context.Context) (*events.ReviewerSet, error) {
 	return query(ctx, rs.agent, func(s *mailbox.State, _ capabilities.Time) (*events.ReviewerSet, error) {

@@ -2,16 +2,20 @@ package gateway
 
 import (
 	"fmt"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/internal/freeport"
+	"parley/mailbox"
 )
 
 func TestAgentListIsLive(t *testing.T) {
@@ -21,14 +25,16 @@ func TestAgentListIsLive(t *testing.T) {
 	b.open("/agents")
 	b.live()
 	b.until(`document.querySelectorAll('.agent').length === 2`)
-	b.run(`document.querySelector('.agent .more-of').focus(); window.first = document.querySelector('.agent')`)
+	b.run(`document.querySelector('.agent summary').focus(); window.first = document.querySelector('.agent')`)
+	b.until(`document.querySelector("#agent-count").textContent === "1"`)
 	h.guest("joe")
 	b.reads(".agent h2", "joe")
-	b.until(`document.querySelector('.agent') === window.first && document.activeElement.matches('.more-of')`) // unchanged elements stay
+	b.until(`document.querySelector("#agent-count").textContent === "2" && document.querySelector("#agents .filters [aria-current] .number").textContent === "2"`) // rail and list count alike
+	b.until(`document.querySelector('.agent') === window.first && document.activeElement.matches('.agent summary')`)                                               // unchanged elements stay
 	h.ask(parley.Form{To: "HOST", Fields: []events.Field{{Name: "a"}}})
 	b.reads(".agent", "1 waiting for an answer")
 	b.reads(".agent", "1 question open")
-	b.until(`document.activeElement.matches('.more-of')`) // the same link in the new element
+	b.until(`document.activeElement.matches('.agent summary')`) // the same menu in the new element
 	if err := h.node.Host().Names().Remove(t.Context(), "joe"); err != nil {
 		t.Fatal(err)
 	}
@@ -163,4 +169,57 @@ func TestQuestionsAreCountedInRowsEverywhere(t *testing.T) {
 	b.until(fae + `.querySelector(".button").innerText.startsWith("Answer 4")`)
 	b.until(`document.querySelector("#left-agents a[href$='/agents/fae'] .number").innerText.startsWith("4") && document.querySelector(".badge").innerText.startsWith("4")`)
 	b.checkNoFaults()
+}
+
+// TestRowOfAnAgentHasItsAct stops and starts an agent in the list, also without a script, and looks at what else a row and its menu offer.
+func TestRowOfAnAgentHasItsAct(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	h.program("w", `read x < gate1`)
+	broken := h.guest("broken")
+	if err := broken.Report(t.Context(), "error", "exit 1"); err != nil {
+		t.Fatal(err)
+	}
+	votes, err := h.fae.Approve(t.Context(), mailbox.RequestApproval{Permission: parley.Permission{Tool: "deploy", Input: `{"to":"production"}`}, Need: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.passOn(h.second(), votes.Form)
+	b := h.openBrowser()
+	b.open("/agents")
+	b.live()
+	row := func(name string) string {
+		return fmt.Sprintf(`document.querySelector(".agent:has(h2 a[href$='/agents/%s'])")`, name)
+	}
+	act := func(name, want string) {
+		t.Helper()
+		b.until(fmt.Sprintf(`%s.querySelector(".does > :is(a, button)").innerText.startsWith(%q)`, row(name), want))
+	}
+	act("w", "Stop")
+	act("broken", "Read")
+	act("fae", "Vote")
+	b.run(row("w") + `.querySelector(".does > button").click()`)
+	act("w", "Start")
+	b.until(row("w") + `.querySelector(".standing").innerText.includes("Stopped since")`)
+	b.until(`document.activeElement.name === "start"`) // and the next act is at hand
+	b.run(row("w") + `.querySelector(".does > button").click()`)
+	act("w", "Stop")
+	b.run(row("w") + `.querySelector("summary").click()`)
+	if got := b.text(row("w") + `.querySelector(".panel").innerText.split("\n").join()`); got != "Mail,Activity,Rules,Access,Decisions" {
+		t.Errorf("its menu has %s", got)
+	}
+	b.press(kb.Escape)
+	b.until(`!document.querySelector(".menu[open]") && document.activeElement.ariaLabel === "More of w"`)
+	b.checkNoFaults()
+	status, head, body := h.postForm("/agents/w", url.Values{"stop": {"yes"}, "from": {"agents"}})
+	if status != http.StatusSeeOther || !strings.HasSuffix(head.Get("Location"), "/agents") {
+		t.Errorf("without a script: %d %s %s", status, head.Get("Location"), body)
+	}
+	if cells := h.rowOf("/agents", "w"); len(cells) < 5 || !strings.HasPrefix(cells[4], "Start") {
+		t.Errorf("stopped without a script, it is shown as %q", cells)
+	}
+	h.token = makeToken(t, h.node.Host(), "read")
+	if cells := h.rowOf("/agents", "w"); len(cells) < 5 || strings.Contains(cells[4], "Start") {
+		t.Errorf("who may only read is shown %q", cells)
+	}
 }

@@ -345,3 +345,104 @@ func TestAgentsAreInTheOrderOfTheQueue(t *testing.T) {
 		t.Error("Rules and access call it by another name")
 	}
 }
+
+// rowOf returns the words of an agent's row in the list, by column.
+func (h *pageServer) rowOf(address, name string) []string {
+	h.t.Helper()
+	_, _, body := h.get(address, "text/html")
+	for row := range strings.SplitSeq(body, `<tr class="agent"`) {
+		row, _, _ = strings.Cut(row, "</tr>")
+		if !strings.Contains(row, "<bdi>"+name+"</bdi></a></h2>") {
+			continue
+		}
+		var cells []string
+		for _, m := range regexp.MustCompile(`(?s)<t[hd] [^>]*>(.*?)</t[hd]>`).FindAllStringSubmatch(row, -1) {
+			cells = append(cells, strings.Join(strings.Fields(html.UnescapeString(tags.ReplaceAllString(m[1], " "))), " "))
+		}
+		return cells
+	}
+	return nil
+}
+
+// TestAgentListHasColumns looks at the state, the mail and the rules of an agent that waits, of one that asks about every call, and of
+// one that has stopped in an error.
+func TestAgentListHasColumns(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	ctx, host := t.Context(), h.node.Host()
+	h.decide(h.shell("make"), "always")
+	h.shell("git push")
+	for range 2 {
+		if _, err := host.Send(ctx, "fae", "Go on"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	careful, broken := h.guest("careful"), h.guest("broken")
+	if err := host.Agents().SetPolicy(ctx, careful, "always", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := broken.Report(ctx, "error", "exit 1: duplicate key"); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][3]string{
+		"fae":     {`^Waiting for you since .* git push 1 question open$`, `^2 unread$`, `^1 rule$`},
+		"careful": {`^Idle since `, `^None$`, `^Always asks$`},
+		"broken":  {`^Error since .* exit 1: duplicate key$`, `^None$`, `^No rules$`},
+	} {
+		cells := h.rowOf("/agents", name)
+		for i, pattern := range want {
+			if len(cells) < 5 || !regexp.MustCompile(pattern).MatchString(cells[i+1]) {
+				t.Errorf("%s: %q, want %s", name, cells, pattern)
+			}
+		}
+	}
+}
+
+// TestAgentsAreFilteredByState lists the agents in each state that one is in, with how many are, and goes on from part to part in one state.
+func TestAgentsAreFilteredByState(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	h.shell("git push")
+	broken := h.guest("broken")
+	if err := broken.Report(t.Context(), "error", "exit 1"); err != nil {
+		t.Fatal(err)
+	}
+	h.guest("joe")
+	if _, err := actors.TopicsOf(h.node.Host()).Make(t.Context(), "news", ""); err != nil {
+		t.Fatal(err)
+	}
+	filters := func(address string) string {
+		_, _, body := h.get(address, "text/html")
+		_, body, _ = strings.Cut(body, `aria-label="Show">`)
+		body, _, _ = strings.Cut(body, "</nav>")
+		return strings.Join(strings.Fields(tags.ReplaceAllString(body, " ")), " ")
+	}
+	if got := filters("/agents"); got != "All 3 Waiting for you 1 Error 1 Idle 1" {
+		t.Errorf("filters: %s", got)
+	}
+	for state, want := range map[string][]string{"waiting": {"fae"}, "error": {"broken"}, "idle": {"joe"}, "stopped": nil} {
+		if got, _ := h.listed("/agents?state=" + state); !slices.Equal(got, want) {
+			t.Errorf("%s: %q", state, got)
+		}
+	}
+	if got := filters("/agents?state=stopped"); got != "All 3 Waiting for you 1 Error 1 Idle 1 Stopped 0" {
+		t.Errorf("filters of a state without agents: %s", got)
+	}
+	if status, _, body := h.get("/agents?state=asleep", "text/html"); status != http.StatusBadRequest {
+		t.Errorf("a state that there is not: %d %s", status, body)
+	}
+	for i := range shownAgents + 20 {
+		h.guest(fmt.Sprintf("k%03d", i))
+	}
+	if got := filters("/agents"); got != "All Waiting for you Running Error Idle Stopped" {
+		t.Errorf("filters of a part: %s", got)
+	}
+	if got, more := h.listed("/agents?state=waiting"); !slices.Equal(got, []string{"fae"}) || more != "" {
+		t.Errorf("of many: %q, more %q", got, more)
+	}
+	first, more := h.listed("/agents?state=idle")
+	rest, none := h.listed(more)
+	if len(first) != shownAgents || len(rest) != 21 || none != "" || slices.Contains(first, rest[0]) {
+		t.Errorf("%d idle ones at first, and then %d, more %q", len(first), len(rest), none)
+	}
+}

@@ -92,3 +92,19 @@ func TestApprovalsAreAccessibleAndFit(t *testing.T) {
 	}
 	b.checkNoFaults()
 }
+
+// TestItemNamesAToolAsItsRowDoes has the server and the tool of a call by MCP in words, and the name that a rule has beside them.
+func TestItemNamesAToolAsItsRowDoes(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	h.approve("mcp__postgres__migrate", `{"table":"orders"}`)
+	h.approve("Bash", `{"command":"make"}`)
+	for path, want := range map[string]string{
+		"/forms/0?in=questions": `<bdi class="tool" title="mcp__postgres__migrate">postgres · migrate</bdi>`,
+		"/forms/1?in=questions": `<bdi class="tool" title="Bash">Bash</bdi>`,
+	} {
+		if _, _, body := h.get(path, "text/html"); !strings.Contains(body, want) {
+			t.Errorf("%s has no %s", path, want)
+		}
+	}
+}

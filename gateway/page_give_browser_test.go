@@ -65,7 +65,7 @@ func TestAnAnswerGivesWhatItsSentenceSays(t *testing.T) {
 		t.Errorf("before anything is named, the limits are hidden: %s", got)
 	}
 	b.fill(fieldAt(0)+" input", "nothing")
-	said(`you have nothing called "nothing"`)
+	said(`You have nothing called "nothing"`)
 	b.fill(fieldAt(0)+" input", "notes")
 	said("fae gets the folder notes: list, read and write. You can revoke it under Rules and access.")
 	if shown("below") != "true" || shown("methods") != "false" || shown("only") != "false" {
@@ -79,6 +79,7 @@ func TestAnAnswerGivesWhatItsSentenceSays(t *testing.T) {
 	said("not a number of uses")
 	b.click(answerButton)
 	b.reads(fieldAt(0)+" .wrong", "not a number of uses")
+	b.until(`!document.querySelector(".give .given[data-wrong]").checkVisibility()`) // the field says it
 	b.fill(`.give [name="f0-uses"]`, "2")
 	said("only below docs, 2 uses. You")
 	b.fill(`.give [name="f0-rate"]`, "1")

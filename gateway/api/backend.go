@@ -195,6 +195,8 @@ type Mail interface {
 	// Count returns how many messages a search finds, of those from an agent and decided by one, "" for all. It counts up
 	// to view.MaxCounted and one more.
 	Count(ctx context.Context, s view.Search, from, decidedBy string) (int, error)
+	// Counts returns the numbers of messages in the lists.
+	Counts(context.Context) (view.MessageCounts, error)
 	// HasAsked reports whether the agent asked a form with a key.
 	HasAsked(ctx context.Context, key string) (bool, error)
 }
@@ -213,6 +215,8 @@ type Names interface {
 type Rules interface {
 	// List returns the standing rules, oldest first.
 	List(context.Context) ([]view.Rule, error)
+	// Number returns how many there are.
+	Number(context.Context) (int, error)
 	// Ruled returns calls of agents of this node that were decided without a question, the newest first, and how many events of these
 	// agents are not looked at yet. The caller may look into the agents.
 	Ruled(ctx context.Context, agents []capabilities.ID, q view.RuledQuery) (calls []view.RuledCall, behind uint64, err error)

@@ -12,6 +12,8 @@ type Asker struct {
 	Messages int  // in these rows
 	Place    int  // of the first of them in the queue, from 1; 0 if there is none
 	Stopped  bool // it does nothing else until one of them is decided
+
+	Since capabilities.Time // it is stopped since then; 0 if it is not
 }
 
 // Askers returns what waits of each agent that asks, in messages that wait for a person. Each place that counts what an agent asks, or
@@ -25,6 +27,9 @@ func Askers(all []view.Message, r *Readings, now capabilities.Time) map[capabili
 			a.Place = i + 1
 		}
 		a.Rows, a.Messages, a.Stopped = a.Rows+1, a.Messages+len(row.Members), a.Stopped || row.Stopped
+		if row.Stopped && (a.Since == 0 || row.Since < a.Since) {
+			a.Since = row.Since
+		}
 		if first.Permission != nil {
 			a.Calls++
 		}

@@ -74,15 +74,9 @@ func (d agentPage) Tabs() []tab {
 // In returns the address of a tab.
 func (d agentPage) In(tab string) string { return d.Page() + "?tab=" + tab }
 
-// MayStop reports whether the reader may stop the agent: its run ends, and what waits for it stays queued. MayStart reports whether it may have
-// it go on.
-func (d agentPage) MayStop() bool {
-	return d.MayAsk && d.Runtime != "" && !d.Stopped && !d.Held && d.Status != "closed"
-}
-
-func (d agentPage) MayStart() bool {
-	return d.MayAsk && d.Runtime != "" && (d.Stopped || d.Held) && d.Status != "closed"
-}
+// MayStop reports whether the reader may stop the agent, and MayStart whether it may have it go on.
+func (d agentPage) MayStop() bool  { return d.MayAsk && d.Stops() }
+func (d agentPage) MayStart() bool { return d.MayAsk && d.Starts() }
 
 // State returns the state of the agent.
 func (d agentPage) State() agentState { return agentState{d.AgentStatus.State} }
@@ -217,8 +211,11 @@ func (p *agentRequest) serve() error {
 		err := p.post()
 		if err == nil {
 			back := p.r.URL.RequestURI()
-			if p.r.PostForm.Get("from") == "access" {
+			switch p.r.PostForm.Get("from") {
+			case "access":
 				back = AccessPath
+			case "agents":
+				back = "/agents"
 			}
 			http.Redirect(p.w, p.r, p.base+back, http.StatusSeeOther)
 			return nil

@@ -3,28 +3,61 @@ package web
 import (
 	"cmp"
 	"context"
+	"html/template"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/gateway/people"
+	"parley/gateway/sanitize"
 )
 
 // agentList is a part of the list of agents.
 type agentList struct {
 	Agents []listedAgent
-	After  string       // there are more after this name; "" if there are not
-	Later  bool         // it is not the first part
+	After  string // there are more after this name; "" if there are not
+	Later  bool   // it is not the first part
+	State  view.AgentState
+	States []stateFilter
 	Leases []view.Lease // that concern the reader; of the host all
 }
 
 // More returns the address of the next part.
-func (r agentList) More() string { return "/agents?" + url.Values{"after": {r.After}}.Encode() }
+func (r agentList) More() string { return agentsAddress(r.State, url.Values{"after": {r.After}}) }
+
+// First returns the address of the first part.
+func (r agentList) First() string { return agentsAddress(r.State, url.Values{}) }
+
+// stateFilter is a link to the agents in a state.
+type stateFilter struct {
+	State   agentState // "" has all agents
+	Count   string     // "" if it is not known
+	Current bool
+}
+
+// Address returns the address of the list of these agents.
+func (f stateFilter) Address() string { return agentsAddress(f.State.AgentState, url.Values{}) }
+
+// agentsAddress returns the address of the agents in a state; "" has all.
+func agentsAddress(s view.AgentState, more url.Values) string {
+	if s != "" {
+		more.Set("state", string(s))
+	}
+	if len(more) == 0 {
+		return "/agents"
+	}
+	return "/agents?" + more.Encode()
+}
+
+// filteredStates are the states by which the list is filtered, in the order of its links.
+var filteredStates = []view.AgentState{view.AgentWaiting, view.AgentRunning, view.AgentFailed, view.AgentIdle, view.AgentStopped, view.AgentUnreachable, view.AgentEnded}
 
 // listedAgent is an agent in the list.
 type listedAgent struct {
@@ -34,16 +67,186 @@ type listedAgent struct {
 	Away    bool   // it is on another node
 	Here    bool   // the reader may act as it, and sees its status
 	Waiting string // rows that wait for its answer, as atLeast has them
+	Unread  int    // of its mail
+	Rules   int    // that stand for its calls
 
 	First string // of what waits for the reader: in a line; "" if nothing does
+	Votes bool   // that is a vote
+	base  string // the beginning of the addresses of pages
+	asks  bool   // the reader may stop and start agents
 	Standing
 }
 
-// More returns how many rows wait for the reader beside the first, and Answer their address.
-func (l listedAgent) More() int { return l.Waits - 1 }
-
+// Answer returns the address of what waits for the reader of the agent.
 func (l listedAgent) Answer() string {
 	return listQuery{View: needsReader, Agent: l.ID.String()}.Address()
+}
+
+// Act returns what a reader does first about the agent, as HTML; "" if there is nothing. A template takes several times as long for 100 rows.
+func (l listedAgent) Act() template.HTML {
+	h := rowHTML{of: l.name()}
+	switch {
+	case !l.Here:
+	case l.Waits == 1 && l.Votes:
+		h.link("button", l.base+l.Answer(), "Vote")
+	case l.Waits > 0:
+		h.link("button", l.base+l.Answer(), "Answer "+atLeast(l.Waits, l.WaitsMore))
+	case l.Name == "":
+	case l.AgentStatus.State == view.AgentFailed:
+		h.link("button", l.base+l.Page(), "Read")
+	default:
+		h.hold(&l)
+	}
+	return template.HTML(h.b)
+}
+
+// Menu returns what else the reader can do about the agent, as HTML.
+func (l listedAgent) Menu() template.HTML {
+	h := rowHTML{}
+	mail := "/mail"
+	if l.Name != "" {
+		mail += "?" + url.Values{"as": {l.Name}}.Encode()
+	}
+	h.link("", l.base+mail, "Mail")
+	h.link("", l.base+l.Page(), "Activity")
+	h.link("", l.base+l.Page()+"?tab="+rulesTab, "Rules")
+	h.link("", l.base+l.Page()+"?tab="+accessTab, "Access")
+	if l.Name != "" {
+		h.link("", l.base+"/history?agent="+l.ID.String(), "Decisions")
+		if l.Waits > 0 || l.AgentStatus.State == view.AgentFailed { // else it is the act
+			h.hold(&l)
+		}
+	}
+	return template.HTML(h.b)
+}
+
+// name returns the agent's name as a person reads it.
+func (l *listedAgent) name() string {
+	if l.Name == "" {
+		return "yourself"
+	}
+	return sanitize.Line(l.Shown)
+}
+
+// rowHTML makes links and buttons of a row: one after the other, and with the name of whom they are about, for who does not see the row.
+type rowHTML struct {
+	b  []byte
+	of string
+}
+
+func (h *rowHTML) link(class, address, words string) {
+	h.b = append(h.b, "<a"...)
+	if class != "" {
+		h.b = append(append(append(h.b, ` class="`...), class...), '"')
+	}
+	h.b = append(append(append(h.b, ` href="`...), template.HTMLEscapeString(address)...), `">`...)
+	h.say(words)
+	h.b = append(h.b, "</a>"...)
+}
+
+// hold appends the button that stops the agent, or has it go on, if the reader may do that.
+func (h *rowHTML) hold(l *listedAgent) {
+	name, words := "stop", "Stop"
+	switch {
+	case !l.asks:
+		return
+	case l.Starts():
+		name, words = "start", "Start"
+	case !l.Stops():
+		return
+	}
+	h.b = append(append(append(append(h.b, `<button form="agent-form" formaction="`...), template.HTMLEscapeString(l.base+l.Page())...), `" name="`...), name...)
+	h.b = append(append(append(h.b, `" value="`...), l.ID.String()...), `">`...)
+	h.say(words)
+	h.b = append(h.b, "</button>"...)
+}
+
+func (h *rowHTML) say(words string) {
+	h.b = append(h.b, words...)
+	if h.of != "" {
+		h.b = append(append(append(h.b, `<span class="sr"> of `...), template.HTMLEscapeString(h.of)...), "</span>"...)
+	}
+}
+
+// notKnown stands in the columns of an agent of which the reader may not know.
+const notKnown = "–"
+
+// MailText returns in words how much of the agent's mail is unread.
+func (l listedAgent) MailText() string {
+	switch {
+	case !l.Here:
+		return notKnown
+	case l.Unread == 0:
+		return "None"
+	}
+	return strconv.Itoa(l.Unread) + " unread"
+}
+
+// RulesText returns in words what decides the agent's calls without asking. The reader makes none.
+func (l listedAgent) RulesText() string {
+	words := "No rules"
+	switch {
+	case !l.Here || l.Name == "":
+		return notKnown
+	case l.Policy == "always":
+		return "Always asks" // whatever rules there are
+	case l.Policy == "never":
+		return "Never asks"
+	case l.Rules == 1:
+		words = "1 rule"
+	case l.Rules > 1:
+		words = strconv.Itoa(l.Rules) + " rules"
+	}
+	if l.Policy == "deny" {
+		words += ", else denies"
+	}
+	return words
+}
+
+// Doing returns the state of the agent; nil if it is not known. Of an agent that cannot be read that is an error.
+func (l listedAgent) Doing() *agentState {
+	s := l.State()
+	switch {
+	case s.AgentState == "" && l.Status == "error":
+		s.AgentState = view.AgentFailed
+	case s.AgentState == "":
+		return nil
+	}
+	return &s
+}
+
+// Open returns how much waits for an answer of the agent, of others to it, and for its program. It has nothing but numbers and words, and is
+// made here for 100 rows of a page, where a template takes several times as long.
+func (l listedAgent) Open() template.HTML {
+	var b []byte
+	add := func(count, words string) {
+		if len(b) > 0 {
+			b = append(b, " · "...)
+		}
+		b = append(append(append(append(b, "<strong>"...), count...), "</strong>"...), words...)
+	}
+	questions := func(n int) string {
+		if n == 1 {
+			return " question"
+		}
+		return " questions"
+	}
+	if l.Waiting != "" {
+		add(l.Waiting, " waiting for an answer")
+	}
+	if l.Waits > 0 {
+		add(atLeast(l.Waits, l.WaitsMore), questions(l.Waits)+" open")
+	}
+	switch {
+	case l.Others > 0 && l.Waits > 0:
+		add(strconv.Itoa(l.Others), " for others")
+	case l.Others > 0:
+		add(strconv.Itoa(l.Others), questions(l.Others)+" for others")
+	}
+	if l.Queued > 0 {
+		add(strconv.Itoa(l.Queued), " queued")
+	}
+	return template.HTML(b)
 }
 
 // Party returns the agent as a page names it.
@@ -73,14 +276,34 @@ type Standing struct {
 	Waits     int  // rows of what it asked that wait for the reader, as each count has them
 	WaitsMore bool // there may be more of them, which were not looked at
 	Others    int  // questions of it that wait for others
+
+	Since capabilities.Time // it is in its state since then, or since a change of its policy or title after that; 0 if that is not known
+}
+
+// IsSpan reports whether the list says how long the agent is in its state, and not since when: what lasts, or will.
+func (s Standing) IsSpan() bool {
+	return s.AgentStatus.State.Rank() <= view.AgentIdle.Rank() && s.AgentStatus.State != view.AgentFailed
 }
 
 // State returns the state of the agent.
 func (s Standing) State() agentState { return agentState{s.AgentStatus.State} }
 
+// Stops reports whether the agent has a program that can be stopped: its run ends, and what waits for it stays queued.
+func (s Standing) Stops() bool {
+	return s.Runtime != "" && !s.Stopped && !s.Held && s.Status != "closed"
+}
+
+// Starts reports whether the agent has a program that was stopped, and can go on.
+func (s Standing) Starts() bool {
+	return s.Runtime != "" && (s.Stopped || s.Held) && s.Status != "closed"
+}
+
 // tell fills in what of an agent's questions waits for the reader, and for others, and its state for the reader.
 func (s *Standing) tell(all askers) {
 	s.AgentStatus.State = all.stateOf(s.AgentStatus)
+	if s.Since = s.Updated; s.AgentStatus.State == view.AgentWaiting {
+		s.Since = all.all[s.ID].Since
+	}
 	if !all.unknown {
 		s.Waits, s.Others = all.rows[s.ID].Rows, max(0, s.Asks-all.rows[s.ID].Messages)
 		if s.WaitsMore = all.hasMore(&s.AgentStatus); s.WaitsMore {
@@ -122,32 +345,77 @@ func (p *page) agents() error {
 		return err
 	}
 	all = append([]listedAgent{{ID: reader.ID()}}, all...)
-	after, later := p.r.URL.Query().Get("after"), p.r.URL.Query().Has("after")
-	if later {
-		all = slices.DeleteFunc(all, func(l listedAgent) bool { return l.Name <= after })
+	q := p.r.URL.Query()
+	list := agentList{Later: q.Has("after"), State: view.AgentState(q.Get("state"))}
+	if list.State != "" && !slices.Contains(filteredStates, list.State) {
+		return parley.Refuse(parley.InvalidArgument, "agents are in no state %.40q", list.State).WithHint("choose one above the list of agents")
 	}
-	list := agentList{Agents: all[:min(len(all), shownAgents)], Later: later}
-	if len(all) > shownAgents {
-		list.After = list.Agents[shownAgents-1].Name
+	if list.Later {
+		all = slices.DeleteFunc(all, func(l listedAgent) bool { return l.Name <= q.Get("after") })
 	}
-	called := p.nameOf()
-	for i := range list.Agents {
-		list.Agents[i].Shown = called(list.Agents[i].ID, list.Agents[i].Name)
-		if err := p.look(&list.Agents[i], reader); err != nil {
-			return err
-		}
-	}
-	reach(p, list.Agents)
-	if err := waits(p, list.Agents); err != nil {
+	if err := list.fill(p, all, reader); err != nil {
 		return err
 	}
-	list.Agents = slices.DeleteFunc(list.Agents, func(l listedAgent) bool { return l.AgentStatus.Topic }) // Mail has the topics
 	leases, err := api.ListLeases.Do(p.ctx(), p, api.ListLeasesRequest{})
 	if err != nil {
 		return err
 	}
 	list.Leases = leases.Leases
 	return p.show(http.StatusOK, "agents.html", layout{Title: "Agents", Main: list})
+}
+
+// fill looks at agents, in parts, until there are as many in the state as the list shows, or so many were looked at that another request goes on.
+func (r *agentList) fill(p *page, all []listedAgent, reader api.Agent) error {
+	count := map[view.AgentState]int{}
+	called, mayAsk := p.nameOf(), p.principal.May(pageOperation(api.ScopeAsk)) == nil
+	looked := 0
+	for looked < len(all) && looked < maxLocals && len(r.Agents) < shownAgents {
+		part := all[looked:min(len(all), looked+shownAgents-len(r.Agents))]
+		looked += len(part)
+		for i := range part {
+			part[i].base, part[i].asks = p.base, mayAsk
+			part[i].Shown = called(part[i].ID, part[i].Name)
+			if err := p.look(&part[i], reader); err != nil {
+				return err
+			}
+		}
+		reach(p, part)
+		if err := waits(p, part); err != nil {
+			return err
+		}
+		for _, l := range part {
+			if l.AgentStatus.Topic { // Mail has the topics
+				continue
+			}
+			if state := l.AgentStatus.State; l.Name != "" {
+				count[""]++
+				count[state]++
+			}
+			if l.Name == "" {
+				l.Since = 0 // who reads does something now
+			}
+			if r.State == "" || l.Name != "" && l.AgentStatus.State == r.State {
+				r.Agents = append(r.Agents, l)
+			}
+		}
+		if r.State == "" {
+			break // a part without its topics is a part
+		}
+	}
+	if looked < len(all) {
+		r.After = slices.MaxFunc(all[:looked], func(a, b listedAgent) int { return cmp.Compare(a.Name, b.Name) }).Name
+	}
+	isPart := r.Later || r.After != ""
+	for _, state := range append([]view.AgentState{""}, filteredStates...) {
+		f := stateFilter{State: agentState{state}, Current: state == r.State}
+		if !isPart {
+			f.Count = strconv.Itoa(count[state])
+		}
+		if state == "" || f.Current || count[state] > 0 || isPart && state.Rank() < view.AgentUnreachable.Rank() {
+			r.States = append(r.States, f)
+		}
+	}
+	return nil
 }
 
 // waits fills in what waits for the reader of each agent, and sorts the part of the list: the reader, then by state, and as the queue has them.
@@ -162,7 +430,7 @@ func waits(p *page, list []listedAgent) error {
 	}
 	for _, r := range ranked(p, waiting, "") {
 		if i := slices.IndexFunc(list, func(l listedAgent) bool { return l.ID == r.From }); i >= 0 && list[i].First == "" {
-			list[i].First = r.Line
+			list[i].First, list[i].Votes = r.Line, r.Votes != nil
 		}
 	}
 	rank := func(l listedAgent) int {
@@ -213,15 +481,23 @@ func (p *page) look(l *listedAgent, reader api.Agent) error {
 	if err != nil || agent.ID() != l.ID {
 		return nil // the reader may not act as it
 	}
-	waiting, err := waitingFor(p.ctx(), local{l.Name, agent}, local{agent: reader})
+	var mail view.MessageCounts
+	var waiting waitingOf
+	l.Standing, err = standingOf(p.ctx(), agent)
 	if err == nil {
-		l.Standing, err = standingOf(p.ctx(), agent)
+		mail, err = agent.Mail().Counts(p.ctx())
+	}
+	if err == nil && mail.Pending > 0 {
+		waiting, err = waitingFor(p.ctx(), local{l.Name, agent}, local{agent: reader})
+	}
+	if err == nil {
+		l.Rules, err = agent.Rules().Number(p.ctx())
 	}
 	if err != nil {
 		l.Standing = Standing{AgentStatus: view.AgentStatus{Status: "error", Error: api.Shown(err).Message}}
 		return p.ctx().Err()
 	}
-	l.Here, l.Waiting = true, atLeast(rowsOf(waiting.questions, &p.site.readings), waiting.more)
+	l.Here, l.Unread, l.Waiting = true, mail.Unread, atLeast(rowsOf(waiting.questions, &p.site.readings), waiting.more)
 	return nil
 }
 

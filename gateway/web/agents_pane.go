@@ -16,6 +16,7 @@ import (
 type leftPane struct {
 	Agents []leftAgent
 	More   bool   // there are agents that it does not name
+	Count  string // agents of this node that have not ended, as atLeast has them
 	Text   string // that the list is searched for
 	Counts view.MessageCounts
 	Away   capabilities.Time // the end of the reader's absence; 0 if it is not away
@@ -94,13 +95,15 @@ func (p *page) left() (*leftPane, error) {
 	slices.SortStableFunc(got, func(a, b view.AgentStatus) int {
 		return cmp.Or(cmp.Compare(a.State.Rank(), b.State.Rank()), askers.compare(a.ID, b.ID), -cmp.Compare(a.Updated, b.Updated))
 	})
+	of := 0
 	for _, s := range got {
-		if s.Name == "" || s.ID == p.principal.ID() {
+		if s.Name == "" || s.ID == p.principal.ID() || s.Topic {
 			continue
 		}
+		of++
 		if len(pane.Agents) == maxLeft {
 			pane.More = true
-			break
+			continue
 		}
 		a := leftAgent{party: partyOf(s.ID, names.Of(s.ID, s.Name)), Path: AgentPath(s.Name), State: agentState{s.State}, Count: atLeast(askers.rows[s.ID].Rows, askers.hasMore(&s)), Away: s.AwayUntil}
 		if n := len(pane.Agents); n == 0 || pane.Agents[n-1].State != a.State {
@@ -109,6 +112,7 @@ func (p *page) left() (*leftPane, error) {
 		a.Current = p.r.URL.Path == AgentsPath+s.Name
 		pane.Agents = append(pane.Agents, a)
 	}
+	pane.Count = atLeast(of, len(got) == maxLeftLooked)
 	return pane, nil
 }
 

@@ -87,6 +87,14 @@ func (a *approval) Title() string {
 	return "Use a tool"
 }
 
+// ToolWords returns the name of the call's tool in words, as its row has it: that of an MCP tool with its server.
+func (a *approval) ToolWords() string {
+	if a.Verb == "use" && strings.HasPrefix(a.Tool, "mcp__") {
+		return a.Object
+	}
+	return a.Tool
+}
+
 // PlanHTML returns the plan that a call presents, as it is read; "" for any other call, and for a plan that is shown in part. Its text as it was
 // written is in the input.
 func (a *approval) PlanHTML() template.HTML {

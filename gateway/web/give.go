@@ -159,7 +159,7 @@ func givenBy(p *page, e view.Message, control string, sent url.Values) *given {
 	if err != nil {
 		wrong := api.Shown(err).Message
 		if parley.CodeOf(err) == parley.UnknownName {
-			wrong = "you have nothing called " + parley.Quoted(strings.TrimSpace(sent.Get(control)), 80) // it may still be typed
+			wrong = "You have nothing called " + parley.Quoted(strings.TrimSpace(sent.Get(control)), 80) // it may still be typed
 		}
 		return &given{Kind: kind, Wrong: sanitize.Line(wrong)}
 	}

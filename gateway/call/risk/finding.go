@@ -69,6 +69,11 @@ const (
 // list collects findings, each once.
 type list struct{ all Findings }
 
+// has reports whether a command has a mark already.
+func (l *list) has(mark, command string) bool {
+	return slices.ContainsFunc(l.all, func(f Finding) bool { return f.Mark == mark && strings.HasSuffix(f.Text, oneLine(": "+command+".")) })
+}
+
 func (l *list) add(f Finding) {
 	f.Text = oneLine(f.Text)
 	if slices.ContainsFunc(l.all, func(o Finding) bool { return o.Mark == f.Mark && o.Text == f.Text }) {

@@ -1,6 +1,7 @@
 package risk
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -95,6 +96,25 @@ func TestHarmlessLinesHaveNoRisk(t *testing.T) {
 		if f := of(line); f.Level() != None {
 			t.Errorf("%s\n\t%s\n\t%v", line, told(f), f)
 		}
+	}
+}
+
+// TestOneThingIsSaidOnce deletes what runs elsewhere and is named production, for which there is one mark.
+func TestOneThingIsSaidOnce(t *testing.T) {
+	for _, line := range []string{"kubectl delete pod api -n prod", "terraform destroy -var env=prod", "sh -c 'kubectl delete ns shop --context prod'", "./tool delete prod-db", "heroku apps:destroy -a prod"} {
+		n := 0
+		for _, f := range of(line) {
+			if f.Mark == "Deletes in prod" {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%s has the mark %d times: %v", line, n, of(line))
+		}
+	}
+	two := "sh -c 'kubectl delete pod a -n prod; ./tool delete prod-db'"
+	if !strings.Contains(fmt.Sprint(of(two)), "production: ./tool delete prod-db") {
+		t.Errorf("of two, the second is not said: %v", of(two))
 	}
 }
 

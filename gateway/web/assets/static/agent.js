@@ -148,7 +148,7 @@ export async function leftChanged() {
       const doc = await page('/agents?pane=left');
       const next = doc.getElementById('left-agents');
       if (next) renew(document.getElementById('left-agents'), next);
-      document.getElementById('unread').replaceWith(document.adoptNode(doc.getElementById('unread')));
+      for (const id of ['unread', 'agent-count']) document.getElementById(id).replaceWith(document.adoptNode(doc.getElementById(id)));
     } catch {
       // the stream of events updates it once the node is back
     }
@@ -170,17 +170,26 @@ async function pressed(button) {
     return;
   }
   if (button.name === 'stop' && outputOf() !== undefined) toEnd();
+  const row = button.closest('.agent')?.dataset.part;
   await look();
   announce(said[button.name]);
-  document.getElementById('main').focus({ preventScroll: true });
+  const next = row && shown().querySelector(`[data-part="${CSS.escape(row)}"] .does :is(a, button)`);
+  (next ?? document.getElementById('main')).focus({ preventScroll: true });
 }
 
 export function startAgents() {
   document.getElementById('main').addEventListener('click', (e) => {
-    const button = e.target.closest('#agent button[form=agent-form]');
+    const button = e.target.closest(':is(#agent, #agents) button[form=agent-form]');
     if (!button || !Object.hasOwn(calls, button.name)) return;
     e.preventDefault();
     pressed(button);
+  });
+  const menu = () => document.querySelector('.agents .menu[open]');
+  addEventListener('click', (e) => { if (menu() && !menu().contains(e.target)) menu().open = false; });
+  addEventListener('keydown', (e) => {
+    if (e.key !== 'Escape' || !menu()) return;
+    menu().firstElementChild.focus();
+    menu().open = false;
   });
   if (outputOf() === undefined) return;
   toEnd();

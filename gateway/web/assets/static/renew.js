@@ -23,6 +23,7 @@ function bare(element) {
     e.removeAttribute('open');
     e.removeAttribute('disabled');
   }
+  for (const t of copy.querySelectorAll('time:is(.lasts, .age)')) t.textContent = ''; // it is told from time to time
   return copy;
 }
 
