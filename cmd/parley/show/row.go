@@ -12,6 +12,7 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/call/risk"
+	"parley/gateway/prose"
 	"parley/gateway/queue"
 )
 
@@ -105,7 +106,11 @@ func Row(same []view.Message, row queue.Row, name NameFunc, names int, r *queue.
 	}
 	last := "  " + strings.Join(marks, " · ")
 	room := max(s.Width-ansi.StringWidth(first)-ansi.StringWidth(last), least)
-	what := terminal.Visible(cmp.Or(e.Title, e.Description))
+	said := cmp.Or(e.Title, e.Description)
+	if e.Permission == nil {
+		said = prose.Words(said)
+	}
+	what := terminal.Visible(said)
 	switch {
 	case f != nil && row.Fold == queue.Similar:
 		facts := make([]*queue.Facts, len(same))

@@ -1,9 +1,9 @@
-package web
+package prose
 
 import "testing"
 
-// TestRowsShowWordsWithoutMarks takes the marks out of a text, and nothing that is none where the text is read as Markdown.
-func TestRowsShowWordsWithoutMarks(t *testing.T) {
+// TestWordsHaveNoMarks takes the marks out of a text, and nothing that is none where the text is read as Markdown.
+func TestWordsHaveNoMarks(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"The build is green":                                         "The build is green",
@@ -20,7 +20,7 @@ func TestRowsShowWordsWithoutMarks(t *testing.T) {
 		"---":                                                        "---",
 		"":                                                           "",
 	} {
-		if got := words(text); got != want {
+		if got := Words(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
