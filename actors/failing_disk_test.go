@@ -66,22 +66,34 @@ func (s *messageSender) acknowledged() int {
 // acknowledged messages have arrived once, in the order sent, and no outbox has items.
 func TestMessageOrderSurvivesDiskFailures(t *testing.T) {
 	t.Parallel()
-	for name, fails := range map[string]func(d *disktest.Disk) (heal func()){
-		"full": func(d *disktest.Disk) func() {
-			d.OnFlush(func(string) error { // a little space is freed at times, and used at once
-				d.SetRoom(rand.Int64N(6000))
-				return nil
-			})
-			return func() { d.OnFlush(nil); d.SetRoom(-1) }
+	for name, fails := range map[string]func(d *disktest.Disk) (goOn, heal func()){
+		"full": func(d *disktest.Disk) (goOn, heal func()) {
+			var mu sync.Mutex
+			healed := false
+			free := func() { // a little space is freed at times, and used at once
+				mu.Lock()
+				defer mu.Unlock()
+				if !healed { // a flush that was under way
+					d.SetRoom(rand.Int64N(6000))
+				}
+			}
+			d.OnFlush(func(string) error { free(); return nil })
+			return free, func() { // with hardly any room nothing gets as far as a flush
+				mu.Lock()
+				defer mu.Unlock()
+				healed = true
+				d.OnFlush(nil)
+				d.SetRoom(-1)
+			}
 		},
-		"flushes that fail": func(d *disktest.Disk) func() {
+		"flushes that fail": func(d *disktest.Disk) (goOn, heal func()) {
 			d.OnFlush(func(name string) error {
 				if strings.HasSuffix(name, ".blk") && rand.IntN(8) == 0 {
 					return errors.New("a bad sector")
 				}
 				return nil
 			})
-			return func() { d.OnFlush(nil) }
+			return func() {}, func() { d.OnFlush(nil) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,8 +130,8 @@ func TestMessageOrderSurvivesDiskFailures(t *testing.T) {
 				enough := senders[0].acknowledged() + 10
 				eventually.Holds(t, "more messages are acknowledged", func() bool { return senders[0].acknowledged() > enough })
 				before := n.journal.Failures()
-				heal := fails(d)
-				eventually.Holds(t, "the disk has failed several times", func() bool { return n.journal.Failures() > before+3 })
+				goOn, heal := fails(d)
+				eventually.Holds(t, "the disk has failed several times", func() bool { goOn(); return n.journal.Failures() > before+3 })
 				heal()
 				eventually.Holds(t, "the node has no problem", func() bool { return n.State().Problem == nil })
 			}
