@@ -16,7 +16,6 @@ import (
 	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/gateway/people"
-	"parley/gateway/sanitize"
 )
 
 // agentList is a part of the list of agents.
@@ -82,90 +81,60 @@ func (l listedAgent) Answer() string {
 	return listQuery{View: needsReader, Agent: l.ID.String()}.Address()
 }
 
-// Act returns what a reader does first about the agent, as HTML; "" if there is nothing. A template takes several times as long for 100 rows.
-func (l listedAgent) Act() template.HTML {
-	h := rowHTML{of: l.name()}
-	switch {
-	case !l.Here:
-	case l.Waits == 1 && l.Votes:
-		h.link("button", l.base+l.Answer(), "Vote")
-	case l.Waits > 0:
-		h.link("button", l.base+l.Answer(), "Answer "+atLeast(l.Waits, l.WaitsMore))
-	case l.Name == "":
-	case l.AgentStatus.State == view.AgentFailed:
-		h.link("button", l.base+l.Page(), "Read")
-	default:
-		h.hold(&l)
-	}
-	return template.HTML(h.b)
+// rowAct is a link of a row, or the button that stops its agent or has it go on.
+type rowAct struct {
+	Words   string
+	Address string
+	Hold    string // of a button: stop or start
+	Agent   capabilities.ID
 }
 
-// Menu returns what else the reader can do about the agent, as HTML.
-func (l listedAgent) Menu() template.HTML {
-	h := rowHTML{}
+// Act returns what a reader does first about the agent; nil if there is nothing.
+func (l listedAgent) Act() *rowAct {
+	switch {
+	case l.Waits == 1 && l.Votes:
+		return &rowAct{Words: "Vote", Address: l.base + l.Answer()}
+	case l.Waits > 0:
+		return &rowAct{Words: "Answer " + atLeast(l.Waits, l.WaitsMore), Address: l.base + l.Answer()}
+	case l.Name == "":
+		return nil
+	case l.AgentStatus.State == view.AgentFailed:
+		return &rowAct{Words: "Read", Address: l.base + l.Page()}
+	}
+	return l.hold()
+}
+
+// Menu returns what else the reader can do about the agent.
+func (l listedAgent) Menu() []rowAct {
 	mail := "/mail"
 	if l.Name != "" {
 		mail += "?" + url.Values{"as": {l.Name}}.Encode()
 	}
-	h.link("", l.base+mail, "Mail")
-	h.link("", l.base+l.Page(), "Activity")
-	h.link("", l.base+l.Page()+"?tab="+rulesTab, "Rules")
-	h.link("", l.base+l.Page()+"?tab="+accessTab, "Access")
-	if l.Name != "" {
-		h.link("", l.base+"/history?agent="+l.ID.String(), "Decisions")
-		if l.Waits > 0 || l.AgentStatus.State == view.AgentFailed { // else it is the act
-			h.hold(&l)
-		}
+	page := l.base + l.Page()
+	all := []rowAct{
+		{Words: "Mail", Address: l.base + mail}, {Words: "Activity", Address: page},
+		{Words: "Rules", Address: page + "?tab=" + rulesTab}, {Words: "Access", Address: page + "?tab=" + accessTab},
 	}
-	return template.HTML(h.b)
-}
-
-// name returns the agent's name as a person reads it.
-func (l *listedAgent) name() string {
 	if l.Name == "" {
-		return "yourself"
+		return all
 	}
-	return sanitize.Line(l.Shown)
-}
-
-// rowHTML makes links and buttons of a row: one after the other, and with the name of whom they are about, for who does not see the row.
-type rowHTML struct {
-	b  []byte
-	of string
-}
-
-func (h *rowHTML) link(class, address, words string) {
-	h.b = append(h.b, "<a"...)
-	if class != "" {
-		h.b = append(append(append(h.b, ` class="`...), class...), '"')
+	all = append(all, rowAct{Words: "Decisions", Address: l.base + "/history?agent=" + l.ID.String()})
+	if hold := l.hold(); hold != nil && *l.Act() != *hold {
+		all = append(all, *hold)
 	}
-	h.b = append(append(append(h.b, ` href="`...), template.HTMLEscapeString(address)...), `">`...)
-	h.say(words)
-	h.b = append(h.b, "</a>"...)
+	return all
 }
 
-// hold appends the button that stops the agent, or has it go on, if the reader may do that.
-func (h *rowHTML) hold(l *listedAgent) {
-	name, words := "stop", "Stop"
+// hold returns the button that stops the agent, or has it go on; nil if there is nothing to stop, or the reader may not.
+func (l listedAgent) hold() *rowAct {
 	switch {
 	case !l.asks:
-		return
 	case l.Starts():
-		name, words = "start", "Start"
-	case !l.Stops():
-		return
+		return &rowAct{"Start", l.base + l.Page(), "start", l.ID}
+	case l.Stops():
+		return &rowAct{"Stop", l.base + l.Page(), "stop", l.ID}
 	}
-	h.b = append(append(append(append(h.b, `<button form="agent-form" formaction="`...), template.HTMLEscapeString(l.base+l.Page())...), `" name="`...), name...)
-	h.b = append(append(append(h.b, `" value="`...), l.ID.String()...), `">`...)
-	h.say(words)
-	h.b = append(h.b, "</button>"...)
-}
-
-func (h *rowHTML) say(words string) {
-	h.b = append(h.b, words...)
-	if h.of != "" {
-		h.b = append(append(append(h.b, `<span class="sr"> of `...), template.HTMLEscapeString(h.of)...), "</span>"...)
-	}
+	return nil
 }
 
 // notKnown stands in the columns of an agent of which the reader may not know.
