@@ -110,8 +110,7 @@ var imports = map[string][]string{
 	"gateway/httpd":                 {".", "actors/connlimit", "gateway/api", "gateway/client"},
 	"gateway/qr":                    {"."},
 	"gateway/sanitize":              {},
-	"gateway/prose":                 {},
-	"gateway/web":                   {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/call", "gateway/call/calltest", "gateway/call/risk", "gateway/httpd", "gateway/people", "gateway/prose", "gateway/qr", "gateway/queue", "gateway/sanitize", "internal/fair", "mailbox", "mailbox/form"},
+	"gateway/web":                   {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/call", "gateway/call/calltest", "gateway/call/risk", "gateway/httpd", "gateway/people", "gateway/qr", "gateway/queue", "gateway/sanitize", "internal/fair", "mailbox", "mailbox/form"},
 	"gateway/mux":                   {".", "capabilities", "events", "gateway/api", "internal/pack"},
 	"gateway/edgetest":              {".", "gateway/api"},
 	"gateway/mcp":                   {".", "capabilities", "events", "mailbox/form", "actors/view", "gateway/api", "gateway/sanitize"},
@@ -137,7 +136,7 @@ var imports = map[string][]string{
 	"cmd/parley/setup":     {".", "persistence", "cmd/parley/hook", "cmd/parley/proc", "cmd/parley/shell", "cmd/parley/terminal", "internal/regular"},
 	"cmd/parley/service":   {"."},
 	"cmd/parley/shell":     {"."},
-	"cmd/parley/show":      {"actors/view", "capabilities", "events", "gateway/call", "gateway/call/calltest", "gateway/call/risk", "gateway/people", "gateway/prose", "gateway/queue", "mailbox", "cmd/parley/terminal"},
+	"cmd/parley/show":      {"actors/view", "capabilities", "events", "gateway/call", "gateway/call/calltest", "gateway/call/risk", "gateway/people", "gateway/queue", "mailbox", "cmd/parley/terminal"},
 	"cmd/parley/terminal":  {".", "gateway/sanitize"},
 	"cmd/parley/watch":     {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/call/risk", "gateway/client", "gateway/people", "gateway/queue", "mailbox", "mailbox/form", "cmd/parley/show", "cmd/parley/terminal"},
 }

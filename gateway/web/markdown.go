@@ -11,34 +11,40 @@ import (
 	"sync"
 
 	"github.com/microcosm-cc/bluemonday"
+	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer/html"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 	"golang.org/x/net/idna"
 
-	"parley/gateway/prose"
 	"parley/gateway/sanitize"
 )
 
 // The text with which an agent explains a form is Markdown without HTML: a tag is shown as it was typed. The reader sees
 // every character of the text, and the host of every link.
 
-// maxMarkdown bounds a text that is drawn, in bytes: a longer one is shown as it was typed.
-const maxMarkdown = 16 << 10
+const (
+	maxMarkdown = 16 << 10 // bytes; a longer text is shown as it was typed
+	maxNested   = 24       // blocks and spans inside one another
+	maxMarks    = 2000     // characters of a line that may begin or end a span
+)
 
 // markdown renders text of other agents as HTML. It shows a text that is too long or too entangled as it was typed.
 func markdown(s string) template.HTML {
 	s = sanitize.Lines(s)
-	if len(s) > maxMarkdown || prose.IsEntangled(s) {
+	if len(s) > maxMarkdown || entangled(s) {
 		return asTyped(s)
 	}
 	source := []byte(s)
-	tree := prose.Reader().Parser().Parse(text.NewReader(source))
+	tree := markdownReader().Parser().Parse(text.NewReader(source))
 	if !tame(tree) {
 		return asTyped(s)
 	}
 	var drawn bytes.Buffer
-	if err := prose.Reader().Renderer().Render(&drawn, source, tree); err != nil {
+	if err := markdownReader().Renderer().Render(&drawn, source, tree); err != nil {
 		return asTyped(s)
 	}
 	// An entity may have restored a character that sanitize.Lines removed.
@@ -50,7 +56,33 @@ func asTyped(s string) template.HTML {
 	return template.HTML(template.HTMLEscapeString(s))
 }
 
-// markdownPolicy lists the elements and attributes that are allowed. It holds even if the reader lets others through.
+// markdownReader reads no HTML, no links without a text and no reference links. A long address with many short references
+// would make a page of any size.
+var markdownReader = sync.OnceValue(func() goldmark.Markdown {
+	return goldmark.New(
+		goldmark.WithParser(parser.NewParser(
+			parser.WithBlockParsers(
+				util.Prioritized(parser.NewThematicBreakParser(), 200),
+				util.Prioritized(parser.NewListParser(), 300),
+				util.Prioritized(parser.NewListItemParser(), 400),
+				util.Prioritized(parser.NewCodeBlockParser(), 500),
+				util.Prioritized(parser.NewATXHeadingParser(), 600),
+				util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
+				util.Prioritized(parser.NewBlockquoteParser(), 800),
+				util.Prioritized(parser.NewParagraphParser(), 1000),
+			),
+			parser.WithInlineParsers(
+				util.Prioritized(parser.NewCodeSpanParser(), 100),
+				util.Prioritized(parser.NewLinkParser(), 200),
+				util.Prioritized(parser.NewEmphasisParser(), 500),
+			),
+		)),
+		goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignNone))),
+		goldmark.WithRendererOptions(html.WithXHTML()),
+	)
+})
+
+// markdownPolicy lists the elements and attributes that are allowed. It holds even if markdownReader lets others through.
 var markdownPolicy = sync.OnceValue(func() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
 	p.AllowElements("p", "br", "hr", "em", "strong", "code", "pre", "ul", "ol", "li", "blockquote", "bdi",
@@ -101,7 +133,7 @@ func tame(tree ast.Node) bool {
 		shown.SetCode(true) // it is HTML already
 		link.Parent().InsertAfter(link.Parent(), link, shown)
 	}
-	return err == nil && deepest <= prose.MaxNested
+	return err == nil && deepest <= maxNested
 }
 
 // unwrap replaces a node with its children.
@@ -143,6 +175,29 @@ func numeric(name string) bool {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	_, err := strconv.ParseUint(last, 0, 64)
 	return err == nil || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x")
+}
+
+// entangled reports whether a text may take long to read. The reader may look at each mark again for each other mark.
+func entangled(s string) bool {
+	marks := 0
+	for line := range strings.Lines(s) {
+		nested := 0
+		opening := true // of blocks, which begin only at the start of a line
+		for _, r := range line {
+			if strings.ContainsRune("[]*_`!|<(\\", r) {
+				marks++
+			}
+			opening = opening && strings.ContainsRune(">-+*.) \t0123456789", r)
+			if opening && strings.ContainsRune(">-+*.)", r) {
+				nested++
+			}
+		}
+		// A line of dashes is a rule or part of a table. It opens no block.
+		if nested > maxNested && strings.Trim(line, "-*| \t\r\n") != "" || marks > maxMarks {
+			return true
+		}
+	}
+	return false
 }
 
 var (

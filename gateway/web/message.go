@@ -18,7 +18,6 @@ import (
 	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/people"
-	"parley/gateway/prose"
 	"parley/gateway/queue"
 	"parley/gateway/sanitize"
 	"parley/mailbox/form"
@@ -460,10 +459,10 @@ func (c card) Heading() string {
 // headlineOf returns the heading of a message as that shows it: a title of one line without the marks of Markdown, and else all of it as it was typed.
 func headlineOf(c card) string {
 	h := c.Heading()
-	if c.IsApproval() || len(h) > 8*maxLine || strings.Contains(h, "\n") {
+	if c.IsApproval() || len(h) > maxRead || strings.Contains(h, "\n") {
 		return h
 	}
-	return prose.Words(h)
+	return words(h)
 }
 
 // Context returns the text below the heading.

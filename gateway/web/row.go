@@ -18,7 +18,6 @@ import (
 	"parley/gateway/api"
 	"parley/gateway/call/risk"
 	"parley/gateway/people"
-	"parley/gateway/prose"
 	"parley/gateway/queue"
 	"parley/gateway/sanitize"
 )
@@ -59,7 +58,7 @@ func newRow(base string, l local, e view.Message, facts *queue.Facts) row {
 		}
 		r.Line = lineOf(facts.Brief.Text())
 	case e.Archived == nil:
-		r.Line = lineOf(prose.Words(cmp.Or(c.Heading(), e.Text)))
+		r.Line = lineOf(words(cmp.Or(c.Heading(), e.Text)))
 	case e.Archived.Form:
 		r.Line = "A form that has ended, in the archive"
 	default:

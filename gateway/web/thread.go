@@ -12,7 +12,6 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
-	"parley/gateway/prose"
 	"parley/gateway/sanitize"
 	"parley/internal/fair"
 )
@@ -212,11 +211,11 @@ func (r row) Topic() string {
 	if r.Type != "message" {
 		return ""
 	}
-	return lineOf(prose.Words(r.Subject))
+	return lineOf(words(r.Subject))
 }
 
 // Said returns the text of a message in a line, for a row that has its subject above.
-func (r row) Said() string { return lineOf(prose.Words(r.Text)) }
+func (r row) Said() string { return lineOf(words(r.Text)) }
 
 // Voices returns who takes part in a thread, in a line.
 func (r row) Voices() string {

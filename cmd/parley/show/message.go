@@ -15,7 +15,6 @@ import (
 	"parley/gateway/call"
 	"parley/gateway/call/risk"
 	"parley/gateway/people"
-	"parley/gateway/prose"
 )
 
 // self is what an agent is called to itself. No agent has it as a name.
@@ -553,9 +552,9 @@ func Gist(e view.Message) string {
 	case string(events.Approval):
 		words = terminal.Visible(call.Read(e.Permission).Asker(from)) + " wants to " + Wants(e)
 	case "message":
-		words += ": " + terminal.Visible(prose.Words(cmp.Or(e.Subject, e.Text)))
+		words += ": " + terminal.Visible(cmp.Or(e.Subject, e.Text))
 	default:
-		words += ": " + terminal.Visible(prose.Words(cmp.Or(e.Description, e.Title)))
+		words += ": " + terminal.Visible(cmp.Or(e.Description, e.Title))
 	}
 	return terminal.Screen{Width: maxGist}.Fit(words)
 }

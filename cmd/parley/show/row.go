@@ -12,7 +12,6 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/call/risk"
-	"parley/gateway/prose"
 	"parley/gateway/queue"
 )
 
@@ -106,11 +105,7 @@ func Row(same []view.Message, row queue.Row, name NameFunc, names int, r *queue.
 	}
 	last := "  " + strings.Join(marks, " · ")
 	room := max(s.Width-ansi.StringWidth(first)-ansi.StringWidth(last), least)
-	said := cmp.Or(e.Title, e.Description)
-	if e.Permission == nil {
-		said = prose.Words(said)
-	}
-	what := terminal.Visible(said)
+	what := terminal.Visible(cmp.Or(e.Title, e.Description))
 	switch {
 	case f != nil && row.Fold == queue.Similar:
 		facts := make([]*queue.Facts, len(same))

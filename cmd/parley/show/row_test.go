@@ -60,17 +60,3 @@ func TestRowsKeepWhoAndRisk(t *testing.T) {
 		}
 	}
 }
-
-// TestRowsShowWordsWithoutMarks has a form whose text is Markdown: a row and the few words that tell it from others show what the page does.
-func TestRowsShowWordsWithoutMarks(t *testing.T) {
-	t.Parallel()
-	form := view.Message{Type: "form", Number: 3, FromName: "fae", Description: "# Migrate?\n\nThe **staging** database has `41` migrations", AnswerNeeded: true}
-	const want = "Migrate? The staging database has 41 migrations"
-	name := func(capabilities.ID, string) string { return "fae" }
-	if row := Row([]view.Message{form}, queue.Row{Members: []int{0}}, name, 3, &queue.Readings{}, terminal.Screen{Width: 200}); !strings.Contains(row, want) {
-		t.Errorf("the row is %q", row)
-	}
-	if gist := Gist(form); gist != "fae: "+want {
-		t.Errorf("the gist is %q", gist)
-	}
-}

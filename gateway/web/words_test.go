@@ -1,9 +1,9 @@
-package prose
+package web
 
 import "testing"
 
-// TestWordsHaveNoMarks takes the marks out of a text, and nothing that is none where the text is read as Markdown.
-func TestWordsHaveNoMarks(t *testing.T) {
+// TestRowsShowWordsWithoutMarks takes the marks out of a text, and nothing that is none where the text is read as Markdown.
+func TestRowsShowWordsWithoutMarks(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"The build is green":                                         "The build is green",
@@ -20,7 +20,7 @@ func TestWordsHaveNoMarks(t *testing.T) {
 		"---":                                                        "---",
 		"":                                                           "",
 	} {
-		if got := Words(text); got != want {
+		if got := words(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}

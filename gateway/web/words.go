@@ -1,4 +1,4 @@
-package prose
+package web
 
 import (
 	"strconv"
@@ -11,15 +11,15 @@ import (
 )
 
 // maxRead bounds the bytes of a text of which a row shows the words: more do not fit into a line.
-const maxRead = 1280
+const maxRead = 8 * maxLine
 
-// Words returns the beginning of a Markdown text as one line without its marks, for a row. Only what the open
+// words returns the beginning of a Markdown text as one line without its marks, for a row. Only what the open
 // message shows as a mark goes: a star or an underscore that begins or ends no span is part of the text.
-func Words(s string) string {
+func words(s string) string {
 	if len(s) > maxRead {
 		s = strings.ToValidUTF8(s[:maxRead], "")
 	}
-	if !strings.ContainsAny(s, "*_`#[>|~\\&-+.)") || IsEntangled(s) { // it has no marks, or may take long to read
+	if !strings.ContainsAny(s, "*_`#[>|~\\&-+.)") || entangled(s) { // it has no marks, or may take long to read
 		return s
 	}
 	source := []byte(s)
@@ -35,7 +35,7 @@ func Words(s string) string {
 			b.Write(at.Value(source))
 		}
 	}
-	err := ast.Walk(Reader().Parser().Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+	err := ast.Walk(markdownReader().Parser().Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			return ast.WalkContinue, nil
 		}
