@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"parley/internal/regular"
 )
@@ -17,19 +18,30 @@ const planTool = "ExitPlanMode"
 
 // isPlan reports whether a call writes the file of the plan that its session makes: the one that Claude Code has named to the
 // model, or a subagent's beside it, in the folder of plans in the person's settings. The plan is approved as a whole when it
-// is made. A plan of another session may be about to be approved, and a link leads elsewhere, so both are asked about.
+// is made. A plan of another session may be about to be approved, and a link leads elsewhere, so both are asked about. Where the
+// conversation has neither the plan nor the call yet, it is waited for.
 func isPlan(call toolCall, env func(string) (string, bool)) bool {
 	own := ClaudeConfig(env)
 	path, ok := textMember(call.input, "file_path")
 	if call.tool != "Write" && call.tool != "Edit" || own == "" || !ok {
 		return false
 	}
-	plan := planFile(call.conversation())
-	if call.part != "" {
-		plan = strings.TrimSuffix(plan, ".md") + "-agent-" + call.part + ".md"
+	if path != filepath.Join(own, "plans", filepath.Base(path)) || filepath.Ext(path) != ".md" {
+		return false
 	}
-	return path == plan && plan == filepath.Join(own, "plans", filepath.Base(plan)) && filepath.Ext(plan) == ".md" &&
-		isOwnFile(filepath.Join(own, "plans"), filepath.Base(plan))
+	for until := time.Now().Add(writtenWithin); ; time.Sleep(writtenLook) {
+		text := call.conversation()
+		plan := planFile(text)
+		if call.part != "" {
+			plan = strings.TrimSuffix(plan, ".md") + "-agent-" + call.part + ".md"
+		}
+		if path == plan {
+			return isOwnFile(filepath.Join(own, "plans"), filepath.Base(plan))
+		}
+		if call.part != "" || call.id == "" || bytes.Contains(text, []byte(`"`+call.id+`"`)) || time.Now().After(until) { // a subagent's call is elsewhere
+			return false
+		}
+	}
 }
 
 // planFile returns the path of the plan in a conversation of Claude Code, as it was last named to the model; "" for none.
