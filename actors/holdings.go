@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"parley"
 	"parley/actors/view"
@@ -64,10 +65,10 @@ func (rs Resources) Held(ctx context.Context) (view.Use, error) {
 
 func (rs Resources) heldByName(ctx context.Context) ([]heldAt, error) {
 	return queryListing(ctx, rs.agent, func(s *mailbox.State, _ capabilities.Time) (all []heldAt, _ error) {
-		values := s.Names.Other()
-		for _, name := range slices.Sorted(maps.Keys(values)) {
-			all = append(all, heldBelow(name, values[name])...)
+		for name, value := range s.Names.Other() { // which may be many, of few of which something is used
+			all = append(all, heldBelow(name, value)...)
 		}
+		slices.SortFunc(all, func(a, b heldAt) int { return strings.Compare(a.path, b.path) })
 		return all, nil
 	})
 }

@@ -320,6 +320,7 @@ func (g *grown) rows() map[string]func(n int) (operation, request string) {
 		"list_messages, open":   one("list_messages", `{"all":true,"open":true,"last":50}`),
 		"list_messages, unread": one("list_messages", `{"unread":true,"last":50}`),
 		"search":                one("search", `{"text":"message 7","limit":10}`),
+		"invoke of no name":     one("invoke", `{}`),
 		"search of decisions":   one("search", `{"all":true,"settled":true,"forms":true,"from":"fae","limit":10}`),
 		"read_log":              one("read_log", `{"limit":50}`),
 		"fetch_agents":          one("fetch_agents", `{"limit":50}`),

@@ -74,8 +74,8 @@ type ScheduleMessage struct {
 }
 
 // FindExisting returns the schedule that was made under the same key, or the message that was sent under it: a repeated call may come when
-// the time has passed. The first call's
-// time stands. It refuses with INVALID_ARGUMENT a key that is used again for another message, and fails with PagedOut.
+// the time has passed. The time of the first call stands. It refuses with INVALID_ARGUMENT a key that is used again for another message, and
+// fails with PagedOut.
 func (c ScheduleMessage) FindExisting(s *State) (*Schedule, *Message, error) {
 	if c.Key == "" {
 		return nil, nil, nil

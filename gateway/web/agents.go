@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"html/template"
 	"maps"
 	"net/http"
 	"net/url"
@@ -184,38 +183,33 @@ func (l listedAgent) Doing() *agentState {
 	return &s
 }
 
-// Open returns how much waits for an answer of the agent, of others to it, and for its program. It has nothing but numbers and words, and is
-// made here for 100 rows of a page, where a template takes several times as long.
-func (l listedAgent) Open() template.HTML {
-	var b []byte
-	add := func(count, words string) {
-		if len(b) > 0 {
-			b = append(b, " · "...)
-		}
-		b = append(append(append(append(b, "<strong>"...), count...), "</strong>"...), words...)
-	}
+// openCount is a number as it is shown, and what there are so many of.
+type openCount struct{ Count, Words string }
+
+// Open returns how much waits for an answer of the agent, of others to it, and for its program.
+func (l listedAgent) Open() (all []openCount) {
 	questions := func(n int) string {
 		if n == 1 {
-			return " question"
+			return "question"
 		}
-		return " questions"
+		return "questions"
 	}
 	if l.Waiting != "" {
-		add(l.Waiting, " waiting for an answer")
+		all = append(all, openCount{l.Waiting, "waiting for an answer"})
 	}
 	if l.Waits > 0 {
-		add(atLeast(l.Waits, l.WaitsMore), questions(l.Waits)+" open")
+		all = append(all, openCount{atLeast(l.Waits, l.WaitsMore), questions(l.Waits) + " open"})
 	}
 	switch {
 	case l.Others > 0 && l.Waits > 0:
-		add(strconv.Itoa(l.Others), " for others")
+		all = append(all, openCount{strconv.Itoa(l.Others), "for others"})
 	case l.Others > 0:
-		add(strconv.Itoa(l.Others), questions(l.Others)+" for others")
+		all = append(all, openCount{strconv.Itoa(l.Others), questions(l.Others) + " for others"})
 	}
 	if l.Queued > 0 {
-		add(strconv.Itoa(l.Queued), " queued")
+		all = append(all, openCount{strconv.Itoa(l.Queued), "queued"})
 	}
-	return template.HTML(b)
+	return all
 }
 
 // Party returns the agent as a page names it.
