@@ -132,7 +132,8 @@ func TestHistoryGoesOnOnceItsIndexFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer index.Close()
-	if _, err := index.ExecContext(t.Context(), `CREATE TRIGGER full BEFORE UPDATE ON mailbox BEGIN SELECT zeroblob(2147483647); END`); err != nil {
+	const fill = `CREATE TRIGGER full BEFORE UPDATE ON mailbox BEGIN SELECT zeroblob(2147483647); END`
+	if _, err := index.ExecContext(t.Context(), fill); err != nil {
 		t.Fatal(err)
 	}
 	h.decide(h.shell("make second"), "once")
@@ -148,5 +149,16 @@ func TestHistoryGoesOnOnceItsIndexFollows(t *testing.T) {
 	b.open("/history?q=second")
 	b.live()
 	b.reads(".decisions .tally", "1 decision with “second”")
+	if _, err := index.ExecContext(t.Context(), fill); err != nil {
+		t.Fatal(err)
+	}
+	h.decide(h.shell("make third"), "once")
+	b.open("/history?q=fourth")
+	b.live()
+	b.reads("#empty", "Nothing is listed yet.")
+	if _, err := index.ExecContext(t.Context(), `DROP TRIGGER full`); err != nil {
+		t.Fatal(err)
+	}
+	b.reads("#empty", "Nothing matches.")
 	b.checkNoFaults()
 }

@@ -44,7 +44,7 @@ async function chunkAt(address) {
   const at = new URL(address, location.href);
   at.searchParams.set('pane', 'list');
   const doc = await page(at.pathname + at.search, { base: '' });
-  return { chunk: document.adoptNode(doc.querySelector('#stream > .chunk')), older: doc.getElementById('older')?.href, total: doc.getElementById('list').dataset, filters: doc.querySelector('#list nav.filters'), tally: doc.getElementById('tally') };
+  return { chunk: document.adoptNode(doc.querySelector('#stream > .chunk')), older: doc.getElementById('older')?.href, total: doc.getElementById('list').dataset, filters: doc.querySelector('#list nav.filters'), tally: doc.getElementById('tally'), empty: doc.getElementById('empty') };
 }
 
 const days = new Intl.DateTimeFormat([], { weekday: 'long', day: 'numeric', month: 'long' });
@@ -281,10 +281,11 @@ let looks = Promise.resolve();
  */
 export function look(gone = () => false, changed = new Set()) {
   looks = looks.then(async () => {
-    const { chunk, older, total, filters, tally } = await chunkAt(list.dataset.home);
+    const { chunk, older, total, filters, tally, empty } = await chunkAt(list.dataset.home);
     list.dataset.total = total.total ?? '';
     list.dataset.more = total.more ?? '';
     if (tally) document.getElementById('tally').replaceWith(document.adoptNode(tally));
+    if (empty) document.getElementById('empty').replaceChildren(...empty.childNodes);
     const counts = list.querySelector('nav.filters');
     if (counts && !counts.contains(document.activeElement)) counts.replaceWith(document.adoptNode(filters));
     const least = Math.min(...[...chunk.querySelectorAll('.entry')].map((r) => Number(r.dataset.number)));
