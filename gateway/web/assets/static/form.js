@@ -155,7 +155,7 @@ export class ParleyAct extends HTMLElement {
       const [operation, body] = await make();
       const { results = [] } = await call(operation, body);
       this.decided(results);
-      if (ends(what) && !results.length) markDecided([this.about.dataset.id]); // before the list is drawn again
+      if (ends(what) && !results.length) markDecided([this.about.dataset.id], this.about.querySelector('.votes') ? '' : what === 'decline' ? '✕ Declined' : '✓ Answered'); // before the list is drawn again
     } catch (refused) {
       this.setBusy(false);
       await this.refused(refused, button);
