@@ -221,7 +221,7 @@ func (fs Files) Store(ctx context.Context, p FilePart) (view.StoredFile, error) 
 }
 
 func noUpload() error {
-	return parley.Refuse(parley.NoSuchFile, "there is no such upload: it was given up after %s without a part, or the node has started anew", uploadIdle).
+	return parley.Refuse(parley.NoSuchFile, "there is no such upload: it was given up after %s without a part, or the node has started anew", capabilities.Span(uploadIdle)).
 		WithHint("begin again, without an upload")
 }
 

@@ -94,7 +94,7 @@ func (c *scheduler) noteClock() {
 	if !c.behind {
 		c.behind = true
 		c.node.log.Warn("the clock is behind the newest time in the log: deadlines and series go by the clock; what is logged keeps that time, and leave "+
-			"ends by it, until the clock has caught up", "behind", (time.Duration(behind/1000) * time.Second).String())
+			"ends by it, until the clock has caught up", "behind", capabilities.Span(time.Duration(behind/1000)*time.Second))
 	}
 }
 

@@ -73,7 +73,7 @@ func TestFacetsSayAllThatTheyPermit(t *testing.T) {
 		facet Facet
 	}{
 		"list, read and write": {KindFolder, Facet{}},
-		"list and read, only below docs, 1 use, at most 2 in 1m0s, until 1970-01-01T00:00:00.009Z, and the giver decides each use": {
+		"list and read, only below docs, 1 use, at most 2 in 1m, until 1970-01-01T00:00:00.009Z, and the giver decides each use": {
 			KindFolder, Facet{Mode: ReadOnly, Below: "docs", Uses: 1, Rate: Rate{2, 60}, Until: 9, Ask: true},
 		},
 		"read, 3 uses": {KindFile, Facet{Uses: 3}},

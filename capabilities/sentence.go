@@ -31,9 +31,9 @@ func (f Facet) Words(kind Kind, moment func(Time) string) string {
 	return strings.Join(parts, ", ")
 }
 
-// String returns the rate as in "2 in 1m0s".
+// String returns the rate as in "2 in 1m".
 func (r Rate) String() string {
-	return fmt.Sprintf("%d in %s", r.Uses, time.Duration(r.Seconds)*time.Second)
+	return fmt.Sprintf("%d in %s", r.Uses, Span(time.Duration(r.Seconds)*time.Second))
 }
 
 // verbs says what may be done, apart from how often and how long.

@@ -3,6 +3,7 @@ package capabilities
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/vmihailenco/msgpack/v5"
@@ -90,4 +91,17 @@ func (t *Time) DecodeMsgpack(dec *msgpack.Decoder) error {
 	}
 	*t = Time(binary.BigEndian.Uint64(b[:]))
 	return nil
+}
+
+// Span returns a time span as people write it and flags take it: "1h", "1h30m", "1m30s", "250ms". The standard library adds the units that
+// are 0, as in "1h0m0s".
+func Span(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }

@@ -218,7 +218,7 @@ func (c AskLease) check() error {
 	case len(c.For) > maxPurpose || strings.ContainsFunc(c.For, parley.IsInvisible):
 		return parley.Refuse(parley.InvalidArgument, "what a lease is for is one line of %d bytes at most", maxPurpose)
 	case c.Wait < 0 || c.Wait > longestWait:
-		return parley.Refuse(parley.InvalidArgument, "nobody waits for a lease longer than %s", longestWait)
+		return parley.Refuse(parley.InvalidArgument, "nobody waits for a lease longer than %s", capabilities.Span(longestWait))
 	}
 	for _, p := range c.Patterns {
 		if again, err := lease.Parse(p, ""); err != nil {

@@ -227,7 +227,7 @@ func (c Subscribe) decide(s *State, now capabilities.Time, ids IDs) ([]events.Ev
 			c.Every = UsualDigest
 		}
 		if c.Every < shortestDigest || c.Every > longestDigest {
-			return nil, parley.Refuse(parley.InvalidArgument, "a digest comes from %s to %s after the first post that it has", shortestDigest, longestDigest)
+			return nil, parley.Refuse(parley.InvalidArgument, "a digest comes from %s to %s after the first post that it has", capabilities.Span(shortestDigest), capabilities.Span(longestDigest))
 		}
 		e.Every = events.Delay(c.Every / time.Millisecond)
 	}

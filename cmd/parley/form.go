@@ -385,7 +385,7 @@ func askWithin[Req, Resp any](ctx context.Context, env *environment, timeout dur
 	if err == nil || within.Err() == nil || ctx.Err() != nil {
 		return asked, err
 	}
-	return asked, parley.Refuse(parley.Timeout, "it was not accepted within %s%s", time.Duration(timeout), waitsForDisk(ctx, env)).
+	return asked, parley.Refuse(parley.Timeout, "it was not accepted within %s%s", &timeout, waitsForDisk(ctx, env)).
 		WithHint("it may still be asked: parley inbox --all shows it then, and with --key it is not asked twice")
 }
 
@@ -445,9 +445,9 @@ func waitForForm(ctx context.Context, env *environment, id string, w waiting) (v
 	case ctx.Err() != nil:
 		return view.Outcome{}, &interrupted{message: fmt.Sprintf("no longer waiting for %s; %s", id, more), hint: again}
 	case parley.CodeOf(err) == parley.Timeout && until != "":
-		return view.Outcome{}, parley.Refuse(parley.Timeout, "%s is not %s after %s; %s%s", id, until, timeout, more, waitsForDisk(ctx, env)).WithHint("%s", again)
+		return view.Outcome{}, parley.Refuse(parley.Timeout, "%s is not %s after %s; %s%s", id, until, capabilities.Span(timeout), more, waitsForDisk(ctx, env)).WithHint("%s", again)
 	case parley.CodeOf(err) == parley.Timeout:
-		return view.Outcome{}, parley.Refuse(parley.Timeout, "no answer to %s after %s; it stays open%s", id, timeout, waitsForDisk(ctx, env)).WithHint("%s", again)
+		return view.Outcome{}, parley.Refuse(parley.Timeout, "no answer to %s after %s; it stays open%s", id, capabilities.Span(timeout), waitsForDisk(ctx, env)).WithHint("%s", again)
 	case parley.CodeOf(err) == parley.NotAForm:
 		e, _ := errors.AsType[*parley.Error](err) // CodeOf found one
 		return view.Outcome{}, e.WithHint("wait until the message has come so far: parley await %s --until shown%s", shell.Word(id), env.asFlag())

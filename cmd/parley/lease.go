@@ -13,6 +13,7 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
 )
@@ -172,7 +173,7 @@ func leaseNumber(c *cobra.Command, text string) (uint64, error) {
 // checkTTL refuses a time that a request would leave out, and have the node's default for it.
 func checkTTL(ttl duration) error {
 	if time.Duration(ttl) < time.Millisecond {
-		return parley.Refuse(parley.InvalidArgument, "--ttl %s: a lease is held for 1s to 24h", time.Duration(ttl)).WithHint("parley lease release ends one")
+		return parley.Refuse(parley.InvalidArgument, "--ttl %s: a lease is held for 1s to 24h", capabilities.Span(time.Duration(ttl))).WithHint("parley lease release ends one")
 	}
 	return nil
 }

@@ -2,8 +2,10 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,6 +14,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway/api"
@@ -315,9 +318,9 @@ func grantsCommand(env *environment) *cobra.Command {
 func grantTable(grants []view.Granted, s terminal.Screen) string {
 	rows := make([][]string, len(grants))
 	for i, g := range grants {
-		to := cmp.Or(g.ToName, listedParty(g.To, s))
-		if g.IsForBearer() {
-			to = "whoever has its secret"
+		to := holderOf(g)
+		if !g.IsForBearer() && g.ToName == "" {
+			to = listedParty(g.To, s)
 		}
 		revoked := terminal.Empty
 		if g.Revoked != 0 {
@@ -351,23 +354,75 @@ func facetText(g capabilities.Grant, s terminal.Screen) string {
 }
 
 func revokeCommand(env *environment) *cobra.Command {
-	return &cobra.Command{
-		Use:   "revoke GRANT",
-		Short: "Revoke a grant",
-		Long: `Takes back what was given by a grant, and with it all that was derived from it, at once and on every node
-that can be reached. "parley grants" lists them.`,
-		Example:           "  parley revoke 01J…@N…",
-		Args:              exactly("GRANT"),
+	var all bool
+	c := &cobra.Command{
+		Use:   "revoke NAME-or-GRANT [AGENT]",
+		Short: "Revoke what was given",
+		Long: `Takes back what was given by a name from AGENT, or by one grant, and with it all that was derived from it, at once and on
+every node that can be reached. "parley grants" lists the names, the agents and the grants.`,
+		Example:           "  parley revoke notes fae\n  parley revoke notes --all\n  parley revoke 01J…@N…",
+		Args:              between(1, 2, "NAME-or-GRANT [AGENT]"),
 		ValidArgsFunction: completeArguments(env, api.CompleteGrants),
 		RunE: func(c *cobra.Command, args []string) error {
-			if id, err := env.listedIDOf(c.Context(), args[0]); err == nil {
-				args[0] = id.String()
-			}
-			err := api.Revoke.Run(c.Context(), env, api.RevokeRequest{Acting: env.acting(), Grant: args[0]})
-			if err != nil {
+			id, err := env.listedIDOf(c.Context(), args[0])
+			switch {
+			case err == nil && len(args) > 1:
+				return usage(c, "a grant is of one agent: leave out %s", terminal.Quoted(args[1]))
+			case err == nil:
+				err := api.Revoke.Run(c.Context(), env, api.RevokeRequest{Acting: env.acting(), Grant: id.String()})
+				if err != nil {
+					return err
+				}
+				return env.print(map[string]string{"grant": id.String()}, func() string { return "revoked " + id.String() })
+			case strings.Contains(args[0], "@"): // it was meant as an ID
 				return err
+			case len(args) > 1 && all:
+				return usage(c, "--all takes it back from all agents: leave out %s", terminal.Quoted(args[1]))
 			}
-			return env.print(map[string]string{"grant": args[0]}, func() string { return "revoked " + args[0] })
+			return revokeNamed(c.Context(), env, args[0], strings.Join(args[1:], ""), all)
 		},
 	}
+	c.Flags().BoolVar(&all, "all", false, "take back what was given by the name, from all agents")
+	return c
+}
+
+// revokeNamed revokes what the agent gave by a name to another, or to all. Without either it does so where there is one that has it.
+func revokeNamed(ctx context.Context, env *environment, name, to string, all bool) error {
+	given, err := api.All(ctx, env, api.ListGrants, api.ListGrantsRequest{Acting: env.acting()},
+		func(r api.ListGrantsResponse) []view.Granted { return r.Grants })
+	if err != nil {
+		return err
+	}
+	given = slices.DeleteFunc(given, func(g view.Granted) bool { return g.Name != name || g.Revoked != 0 || to != "" && holderOf(g) != to })
+	holders := map[string]bool{}
+	for _, g := range given {
+		holders[holderOf(g)] = true
+	}
+	switch {
+	case len(given) == 0 && to != "":
+		return parley.Refuse(parley.UnknownName, "%s has nothing that was given by the name %s", terminal.Quoted(to), terminal.Quoted(name)).WithHint("parley grants lists what was given")
+	case len(given) == 0:
+		return parley.Refuse(parley.UnknownName, "nobody has what was given by the name %s", terminal.Quoted(name)).WithHint("parley grants lists what was given")
+	case len(holders) > 1 && !all:
+		who := slices.Sorted(maps.Keys(holders))
+		return parley.Refuse(parley.InvalidArgument, "%s was given to %s", terminal.Quoted(name), terminal.Visible(strings.Join(who, ", "))).
+			WithHint("parley revoke %s AGENT takes it back from one of them, and with --all from all", shell.Word(name))
+	}
+	for _, g := range given { // each of them, also where another's node cannot be reached
+		err = cmp.Or(err, api.Revoke.Run(ctx, env, api.RevokeRequest{Acting: env.acting(), Grant: g.ID.String()}))
+	}
+	if err != nil {
+		return err
+	}
+	return env.print(given, func() string {
+		return fmt.Sprintf("revoked %s of %s", terminal.Quoted(name), terminal.Visible(strings.Join(slices.Sorted(maps.Keys(holders)), ", ")))
+	})
+}
+
+// holderOf returns to whom a grant was made, by the name that its giver has for it, or its ID.
+func holderOf(g view.Granted) string {
+	if g.IsForBearer() {
+		return "whoever has its secret"
+	}
+	return cmp.Or(g.ToName, g.To.String())
 }

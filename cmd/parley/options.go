@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 )
 
@@ -132,7 +133,7 @@ func (d *duration) String() string {
 	if *d == 0 {
 		return "0"
 	}
-	return time.Duration(*d).String()
+	return capabilities.Span(time.Duration(*d))
 }
 func (d *duration) Type() string { return "duration" }
 

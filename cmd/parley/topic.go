@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
 )
@@ -60,7 +61,7 @@ func topicLine(t view.Topic, s terminal.Screen) string {
 	case t.Stream:
 		line += "; each post comes"
 	case t.Subscribed:
-		line += "; a digest comes within " + (time.Duration(t.EveryMs) * time.Millisecond).String()
+		line += "; a digest comes within " + capabilities.Span(time.Duration(t.EveryMs)*time.Millisecond)
 	}
 	if t.Next != 0 {
 		line += ", the next at " + s.Moment(t.Next.Std(), t.Next.String())

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
 )
@@ -69,9 +70,9 @@ func awaitWithin(ctx context.Context, c *Client, r api.AwaitRequest, within time
 		}
 		if time.Until(deadline) <= 0 {
 			if r.Until != "" && r.Until != api.UntilAsked {
-				return Outcome{}, parley.Refuse(parley.Timeout, "%s is not %s after %s", cmp.Or(string(r.ID), string(r.Number)), r.Until, within)
+				return Outcome{}, parley.Refuse(parley.Timeout, "%s is not %s after %s", cmp.Or(string(r.ID), string(r.Number)), r.Until, capabilities.Span(within))
 			}
-			return Outcome{}, parley.Refuse(parley.Timeout, "%s has no outcome after %s", cmp.Or(string(r.ID), string(r.Number)), within)
+			return Outcome{}, parley.Refuse(parley.Timeout, "%s has no outcome after %s", cmp.Or(string(r.ID), string(r.Number)), capabilities.Span(within))
 		}
 	}
 }

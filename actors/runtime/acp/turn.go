@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/actors/runtime"
+	"parley/capabilities"
 )
 
 // settleGrace is the time that an agent has to end a cancelled turn.
@@ -77,7 +78,7 @@ func (t *turn) missed() bool { return !t.delivered && t.err == nil }
 func (t *turn) run(ctx context.Context, s runtime.Spec, text string) runtime.Result {
 	var stop context.CancelFunc
 	if s.RunTime > 0 {
-		t.ctx, stop = context.WithTimeoutCause(ctx, s.RunTime, parley.Refuse(parley.Timeout, "the run took longer than %v", s.RunTime))
+		t.ctx, stop = context.WithTimeoutCause(ctx, s.RunTime, parley.Refuse(parley.Timeout, "the run took longer than %s", capabilities.Span(s.RunTime)))
 	} else {
 		t.ctx, stop = context.WithCancel(ctx)
 	}

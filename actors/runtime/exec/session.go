@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/actors/runtime"
+	"parley/capabilities"
 )
 
 // cancelGrace is the time that a kept program has to write done after a cancel.
@@ -52,7 +53,7 @@ func newSession(s runtime.Spec, w *runtime.Worker, used bool, p runtime.Prompt, 
 func (s *session) run(ctx context.Context) runtime.Result {
 	s.ctx = ctx
 	if s.spec.RunTime > 0 {
-		s.timeUp = parley.Refuse(parley.Timeout, "the run took longer than %v", s.spec.RunTime)
+		s.timeUp = parley.Refuse(parley.Timeout, "the run took longer than %s", capabilities.Span(s.spec.RunTime))
 		var stop context.CancelFunc
 		s.ctx, stop = context.WithTimeoutCause(ctx, s.spec.RunTime, s.timeUp)
 		defer stop()

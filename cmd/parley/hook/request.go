@@ -304,7 +304,7 @@ func (r *request) awaitOutcome(ctx context.Context, form capabilities.ID) (view.
 	case <-alone && ctx.Err() == nil:
 		d, why = away("its reviewer has left it to the host, and nobody follows the inbox"), "nobody was there"
 	case code == parley.Timeout && ctx.Err() == nil:
-		d, why = away("nobody has decided within %s", r.options.Timeout), "nobody has decided in time"
+		d, why = away("nobody has decided within %s", capabilities.Span(r.options.Timeout)), "nobody has decided in time"
 	case ctx.Err() != nil && r.agent.wakes != nil && r.agent.wakes(r.options.Env): // by Esc, or with its terminal: not by an answer at a prompt
 		why = "it was ended in the terminal of " + r.agent.Title
 	case d.Away: // somebody may look at the question: it is not the mode's any more
