@@ -613,6 +613,16 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 	for i := range m.Members {
 		e.Members = append(e.Members, v.member(&m.Members[i]))
 	}
+	for _, c := range m.Counts {
+		if m.From() != v.state.ID && c.By != v.state.ID { // what a group in this group counts is in the group's own
+			continue
+		}
+		shown := view.Counted{By: c.By, ByName: v.deciderOf(c.By), Known: view.KnownByLog, MemberCounts: c.Counts}
+		if c.By.Node != v.state.ID.Node {
+			shown.Known = view.KnownByNode
+		}
+		e.Counts = append(e.Counts, shown)
+	}
 	v.absences(&e, m)
 	if m.Posted != nil {
 		e.Refused = m.Refused

@@ -37,7 +37,7 @@ func TestSenderAwaitsStatesOverNodes(t *testing.T) {
 	ref := capabilities.FormID(sent.Message)
 	await := func(until events.MessageState, how string) {
 		t.Helper()
-		o, err := sender.Mail().AwaitState(within(t), ref, until)
+		o, err := sender.Mail().AwaitState(within(t), ref, until, false)
 		if err != nil || o.Status != view.StatusOf(until) || o.Form != sent.Message || o.Note != how {
 			t.Fatalf("until %s: %+v, %v", until, o, err)
 		}
@@ -71,7 +71,7 @@ func TestSenderAwaitsStatesOverNodes(t *testing.T) {
 	if err != nil || len(m.Receipts) != 3 || m.Unread {
 		t.Errorf("%+v, %v", m, err)
 	}
-	if _, err := sender.Mail().AwaitState(t.Context(), ref, "eaten"); parley.CodeOf(err) != parley.InvalidArgument {
+	if _, err := sender.Mail().AwaitState(t.Context(), ref, "eaten", false); parley.CodeOf(err) != parley.InvalidArgument {
 		t.Error(err)
 	}
 }
@@ -96,7 +96,7 @@ func TestStateOfRefusedMessage(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := sender.Mail().AwaitState(ctx, capabilities.FormID(sent.Message), events.Shown)
+		_, err := sender.Mail().AwaitState(ctx, capabilities.FormID(sent.Message), events.Shown, false)
 		ended <- err
 	}()
 	cancel()
@@ -110,7 +110,7 @@ func TestStateOfRefusedMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := sender.Mail().AwaitState(within(t), capabilities.FormID(lost.Message), events.Delivered)
+	o, err := sender.Mail().AwaitState(within(t), capabilities.FormID(lost.Message), events.Delivered, false)
 	if err != nil || o.Status != view.StatusDeclined || o.Note == "" {
 		t.Errorf("%+v, %v", o, err)
 	}

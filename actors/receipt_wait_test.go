@@ -20,7 +20,7 @@ func TestReceiptWakesWaitsForItsMessage(t *testing.T) {
 		if _, err := v.Host().Send(t.Context(), "fae", "hello"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := v.Host().Mail().AwaitState(t.Context(), capabilities.FormNumber(n), events.Delivered); err != nil {
+		if _, err := v.Host().Mail().AwaitState(t.Context(), capabilities.FormNumber(n), events.Delivered, false); err != nil {
 			t.Fatal(err)
 		}
 		woken[n] = make(chan none, 1)
@@ -28,7 +28,7 @@ func TestReceiptWakesWaitsForItsMessage(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := v.Host().Mail().AwaitState(t.Context(), capabilities.FormNumber(50), events.Handled)
+		_, err := v.Host().Mail().AwaitState(t.Context(), capabilities.FormNumber(50), events.Handled, false)
 		ended <- err
 	}()
 	eventually.Holds(t, "the wait begins", func() bool { return v.touched.of(messageKey{v.Host().id, 50}) == 2 })

@@ -15,12 +15,12 @@ import (
 // AwaitState blocks until a message of the agent has come to a state: at once if it has come further. The status of the
 // outcome is the state that it is in. A message that its recipient refused, or a form that ended before, has an outcome of its
 // own. It refuses with AGENT_ARCHIVED a wait for what will not be, because a recipient is archived. It may be called at any time, and as often as wanted.
-func (m Mail) AwaitState(ctx context.Context, ref capabilities.FormRef, until events.MessageState) (view.Outcome, error) {
+func (m Mail) AwaitState(ctx context.Context, ref capabilities.FormRef, until events.MessageState, all bool) (view.Outcome, error) {
 	if until.Rank() == 0 && until != events.Delivered {
 		return view.Outcome{}, parley.Refuse(parley.InvalidArgument, "%s is no state of a message", parley.Quoted(string(until), 40)).
 			WithHint("the states are delivered, offered, shown and handled; a form may be awaited until it is asked about")
 	}
-	first, err := read(ctx, m.agent, queryReached{ref, until})
+	first, err := read(ctx, m.agent, queryReached{ref, until, all})
 	if err != nil || first.Status != view.StatusOpen {
 		return first.Outcome, err
 	}
@@ -35,7 +35,7 @@ func (m Mail) AwaitState(ctx context.Context, ref capabilities.FormRef, until ev
 		}
 	}()
 	for {
-		now, err := read(ctx, m.agent, queryReached{ref, until})
+		now, err := read(ctx, m.agent, queryReached{ref, until, all})
 		switch {
 		case err != nil || now.Status != view.StatusOpen:
 			return now.Outcome, err
@@ -74,6 +74,7 @@ type reached struct {
 type queryReached struct {
 	ref   capabilities.FormRef
 	until events.MessageState
+	all   bool // with all members of a group, whoever has replied for it
 }
 
 func (m queryReached) handle(b *mailboxActor) (reached, error) {
@@ -88,8 +89,14 @@ func (m queryReached) handle(b *mailboxActor) (reached, error) {
 		return reached{}, err
 	}
 	o := view.Outcome{Status: view.StatusOpen, Form: e.MessageID, Promise: e.PromiseID}
+	cameTo := e.State != "" && e.State.Rank() >= m.until.Rank()
+	if m.all && cameTo && m.until != events.Delivered && e.Sent {
+		if cameTo, err = mailbox.CameToAll(b.state, msg, m.until); err != nil {
+			return reached{}, err
+		}
+	}
 	switch {
-	case e.State != "" && e.State.Rank() >= m.until.Rank():
+	case cameTo:
 		o.Status, o.By, o.ByName = view.StatusOf(e.State), e.To, e.ToName
 		for _, r := range msg.Receipts {
 			if r.State == e.State {

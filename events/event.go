@@ -102,6 +102,7 @@ const (
 	kindMandateEnded      Kind = 132
 	kindCallerNamed       Kind = 133
 	kindMessageRepeated   Kind = 160
+	kindMembersCounted    Kind = 161
 	kindPasskeyAdded      Kind = 172
 	kindPasskeyRemoved    Kind = 173
 	kindPasskeyRequired   Kind = 174
@@ -290,6 +291,8 @@ func (*CallerNamed) kind() Kind { return kindCallerNamed }
 
 func (*MessageRepeated) kind() Kind { return kindMessageRepeated }
 
+func (*MembersCounted) kind() Kind { return kindMembersCounted }
+
 func (*PasskeyAdded) kind() Kind { return kindPasskeyAdded }
 
 func (*PasskeyRemoved) kind() Kind { return kindPasskeyRemoved }
@@ -421,6 +424,7 @@ var schemas = map[Kind]schema{
 	kindMandateEnded:      {name: "MandateEnded", version: 1, make: func() Event { return new(MandateEnded) }},
 	kindCallerNamed:       {name: "CallerNamed", version: 1, make: func() Event { return new(CallerNamed) }},
 	kindMessageRepeated:   {name: "MessageRepeated", version: 1, make: func() Event { return new(MessageRepeated) }},
+	kindMembersCounted:    {name: "MembersCounted", version: 1, make: func() Event { return new(MembersCounted) }},
 	kindPasskeyAdded:      {name: "PasskeyAdded", version: 1, make: func() Event { return new(PasskeyAdded) }},
 	kindPasskeyRemoved:    {name: "PasskeyRemoved", version: 1, make: func() Event { return new(PasskeyRemoved) }},
 	kindPasskeyRequired:   {name: "PasskeyRequired", version: 1, make: func() Event { return new(PasskeyRequired) }},

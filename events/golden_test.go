@@ -176,6 +176,7 @@ func samples() map[string]Event {
 			Original: testID(10), Passed: []capabilities.ID{testID(11), testID(4)},
 			Escalate: &Recipient{Agent: testID(12), Name: "lead", Via: testID(13)}, Late: []Recipient{{Agent: testID(14), Name: "eve"}}, Sender: "Claude Code · shop",
 		},
+		"MembersCounted.v1":   &MembersCounted{Message: testID(9), By: testID(4), Counts: MemberCounts{Passed: 300, Missed: 1, Offered: 200, Shown: 150, Handled: 100, Acknowledged: 2}},
 		"MessageRepeated.v1":  &MessageRepeated{Message: testID(9), By: testID(4)},
 		"MemberReported.v1":   &MemberReported{Message: testID(9), By: testID(4), Member: testID(5), Name: "bob", State: Shown, How: "the transcript of s1", Date: goldenAt, All: Offered},
 		"MessageUnreached.v1": &MessageUnreached{Message: testID(9), By: testID(4), Agent: testID(5), Name: "bob", Why: "AGENT_ARCHIVED: the agent is archived", Date: goldenAt},

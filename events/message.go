@@ -236,6 +236,25 @@ type MemberReported struct {
 	All     MessageState      `json:"all,omitempty"` // how far it has come by that with all members that it reached; "" for no further than it was delivered
 }
 
+// MembersCounted records with how many members a message to a group has come how far: in the mailbox of the group, and in that of its
+// sender, as the word of By, the group. Members of groups in the group count in place of these.
+type MembersCounted struct {
+	Message capabilities.ID `json:"message"`
+	By      capabilities.ID `json:"by"`
+	Counts  MemberCounts    `json:"counts"`
+}
+
+// MemberCounts are the copies of a message that groups have passed on. Those that have come to a state are also among those of the
+// states before.
+type MemberCounts struct {
+	Passed       uint32 `json:"passed"`
+	Missed       uint32 `json:"missed"` // of those passed on: refused by whom they were for
+	Offered      uint32 `json:"offered"`
+	Shown        uint32 `json:"shown"`
+	Handled      uint32 `json:"handled"`
+	Acknowledged uint32 `json:"acknowledged"` // or replied to
+}
+
 // MessageUnreached records, at the sender of a message to several or to a group, that it did not reach an agent. By says so: the
 // sender's own mailbox, or the group that could not pass it on.
 type MessageUnreached struct {

@@ -95,6 +95,8 @@ func (s *State) Apply(r events.Recorded) error {
 		return messageUnreached(f, e)
 	case *events.MemberReported:
 		return memberReported(f, e)
+	case *events.MembersCounted:
+		return membersCounted(f, e)
 	case *events.MessageRepeated:
 		return messageRepeated(f, e)
 	case *events.DraftSaved:

@@ -301,6 +301,7 @@ func (c AcceptDelivery) enterMessage(s *State, e *events.MessagePosted, via capa
 		return nil, err
 	}
 	passed, err := passMessage(s, e, now, ids)
+	passed = append(passed, countPassed(s, e, passed)...)
 	return append(append(append([]events.Event{e}, replied...), passed...), surplusPost(s, payerOf(e))...), err
 }
 
@@ -471,7 +472,7 @@ func unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (c
 	case *events.MessageUnreached:
 		c, ok := unpackUnreached(evs, from)
 		return c, from, ok && kind == events.OutboxUnreached
-	case *events.MemberReported:
+	case *events.MemberReported, *events.MembersCounted:
 		c, ok := unpackMembers(evs, from)
 		return c, from, ok && kind == events.OutboxMembers
 	case *events.VoteCast, *events.VoteWithdrawn:

@@ -40,10 +40,14 @@ func memberStates(s *State, n uint64, report *events.ReceiptReported) ([]events.
 	if e.All, err = leastOf(s, m, n, report.State); err != nil {
 		return nil, err
 	}
-	if len(m.Members) >= maxMemberStates && m.memberOf(e) < 0 {
-		return nil, nil
+	counted, err := countMembers(s, m, counting{number: n, receipt: reported(report)})
+	if err != nil {
+		return nil, err
 	}
-	return []events.Event{e}, nil
+	if len(m.Members) >= maxMemberStates && m.memberOf(e) < 0 {
+		return counted, nil
+	}
+	return append([]events.Event{e}, counted...), nil
 }
 
 // memberReplied is memberStates for a reply of a member to what this mailbox as a group has passed on to it: it is the member's report. One
@@ -66,27 +70,37 @@ func memberReplied(s *State, e *events.MessagePosted, now capabilities.Time) ([]
 // of a number. What a group passes on has the numbers after it. It fails with PagedOut.
 func leastOf(s *State, m *Message, n uint64, state events.MessageState) (events.MessageState, error) {
 	least := state.Rank()
-	for number := m.Number + 1; number < s.Mail.Index.Len() && least > 0; number++ {
+	err := eachPassed(s, m, func(one *Message, entry *index.Entry) bool {
+		if one.Number != n && one.Refused == "" {
+			least = min(least, entry.Stage())
+		}
+		return least > 0
+	})
+	if err != nil || least == 0 {
+		return "", err
+	}
+	return stateOf(least), nil
+}
+
+// eachPassed calls visit with what a group has passed on of a message that it got, until that returns false. It fails with PagedOut.
+func eachPassed(s *State, m *Message, visit func(one *Message, entry *index.Entry) bool) error {
+	for number := m.Number + 1; number < s.Mail.Index.Len(); number++ {
 		one, err := s.Mail.at(number)
 		if err != nil {
-			return "", err
+			return err
 		}
 		if one.Posted == nil || one.Posted.From != s.ID || one.Posted.Original.IsZero() || takenID(one.Posted) != m.ID() {
-			break
-		}
-		if number == n || one.Refused != "" {
-			continue
+			return nil
 		}
 		entry, err := s.Mail.Index.entry(number)
 		if err != nil {
-			return "", err
+			return err
 		}
-		least = min(least, entry.Stage())
+		if !visit(one, entry) {
+			return nil
+		}
 	}
-	if least == 0 {
-		return "", nil
-	}
-	return stateOf(least), nil
+	return nil
 }
 
 // memberOf returns the place of what is noted of the member of an event, or -1.
@@ -143,6 +157,7 @@ func (m *Message) membersReport(s *State) Command {
 	for i := range c.Members {
 		c.Members[i].By, c.Members[i].All = s.ID, ""
 	}
+	c.Counts = m.countsBy(s.ID)
 	return c
 }
 
@@ -152,6 +167,7 @@ type RecordMembers struct {
 	Message capabilities.ID
 	By      capabilities.ID
 	Members []events.MemberReported
+	Counts  events.MemberCounts // zero if it counts none
 }
 
 // RemoteMembers is a RecordMembers from another node. What that says of agents of this node has no effect: they speak for themselves.
@@ -175,12 +191,16 @@ func (c RecordMembers) decide(s *State, _ capabilities.Time, _ IDs) (evs []event
 		}
 		evs = append(evs, &e)
 	}
-	return evs, nil
+	counted, err := recordCounts(s, m, c.By, c.Counts)
+	return append(evs, counted...), err
 }
 
 func (c RemoteMembers) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	if len(c.Members) > maxMemberStates {
 		return nil, parley.Refuse(parley.TooLarge, "a report on %d members is over the limit of %d", len(c.Members), maxMemberStates)
+	}
+	if err := checkCounts(c.Counts); err != nil {
+		return nil, err
 	}
 	var members []events.MemberReported
 	seen := map[capabilities.ID]bool{}
@@ -210,6 +230,9 @@ func (c RecordMembers) events() []events.Event {
 		c.Members[i].Message = c.Message
 		evs[i] = &c.Members[i]
 	}
+	if c.Counts != (events.MemberCounts{}) {
+		evs = append(evs, &events.MembersCounted{Message: c.Message, By: c.By, Counts: c.Counts})
+	}
 	return evs
 }
 
@@ -217,6 +240,10 @@ func (c RecordMembers) events() []events.Event {
 func unpackMembers(evs []events.Event, from capabilities.ID) (Command, bool) {
 	c := RemoteMembers{RecordMembers{By: from}}
 	for i, e := range evs {
+		if n, last := e.(*events.MembersCounted); last && i == len(evs)-1 && (i == 0 || n.Message == c.Message) && n.By == from {
+			c.Message, c.Counts = n.Message, n.Counts
+			break
+		}
 		r, same := e.(*events.MemberReported)
 		if !same || i > 0 && r.Message != c.Message || r.By != from {
 			return nil, false
@@ -260,7 +287,7 @@ func messageRepeated(f fold, e *events.MessageRepeated) error {
 	if len(m.Receipts) > 0 || m.withAll().State != "" {
 		f.Outbox.enqueue(events.OutboxReceipt, m.ID(), e.By)
 	}
-	if len(m.Members) > 0 {
+	if len(m.Members)+len(m.Counts) > 0 {
 		f.Outbox.enqueue(events.OutboxMembers, m.ID(), e.By)
 	}
 	if len(m.Unreached) > 0 {

@@ -26,6 +26,7 @@ type Message struct {
 	Unreached []events.MessageUnreached // whom a message to several or to a group did not reach
 	Repeats   []capabilities.ID         // of what a group has passed on: the further groups by which it came
 	Members   []events.MemberReported   // how far a message to a group has come with its members, one for each
+	Counts    []events.MembersCounted   // with how many of them, one for each group that counts them
 
 	Behind *events.MailQueued // of one that is, or was, for what a request will be answered with; nil for any other
 

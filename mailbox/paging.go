@@ -148,6 +148,9 @@ func (m *Message) recall(r events.Recorded, self capabilities.ID) error {
 	case *events.MemberReported:
 		m.addMember(e)
 		return nil
+	case *events.MembersCounted:
+		m.addCounts(e)
+		return nil
 	case *events.MessageRepeated:
 		m.Repeats = append(m.Repeats, e.By)
 		return nil
@@ -247,6 +250,8 @@ func (s *State) needs(e events.Event) error {
 	case *events.ReceiptReported:
 		err = l.needsMessage(e.Message, func(entry *index.Entry) bool { return entry.Is(index.Several) })
 	case *events.MemberReported:
+		err = l.needsMessage(e.Message, func(*index.Entry) bool { return true })
+	case *events.MembersCounted:
 		err = l.needsMessage(e.Message, func(*index.Entry) bool { return true })
 	case *events.MessageRepeated:
 		err = l.needsMessage(e.Message, func(*index.Entry) bool { return true })

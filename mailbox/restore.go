@@ -269,7 +269,7 @@ func (mi *messageSnapshot) restore(s *State) error {
 		return fmt.Errorf("%w: message %d is both or neither, or not there", ErrNonsense, n)
 	}
 	m := &Message{
-		Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted, Refused: mi.Refused, Receipts: mi.Receipts, Unreached: mi.Unreached, Members: mi.Members, Repeats: mi.Repeats, Behind: mi.Behind, reached: s.Mail.reached.of(n),
+		Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted, Refused: mi.Refused, Receipts: mi.Receipts, Unreached: mi.Unreached, Members: mi.Members, Repeats: mi.Repeats, Behind: mi.Behind, Counts: mi.Counts, reached: s.Mail.reached.of(n),
 	}
 	if e := mi.Requested; e != nil {
 		m.Refused = ""

@@ -139,7 +139,43 @@ type placeSnapshot struct {
 
 type rootSnapshot struct{ Grant, Root capabilities.ID }
 
+// messageSnapshot is what is stored of a message. One whose members nobody counts is stored as in the first layout: the library reads a list of
+// one length alone.
 type messageSnapshot struct {
+	messageLayout
+	Counts []events.MembersCounted
+}
+
+// countedSnapshot begins the encoding of a message that has counts: a list of two. The first layout is a longer list.
+const countedSnapshot = 0x92
+
+// EncodeMsgpack writes the first layout or, with counts, a list of that and them.
+func (m *messageSnapshot) EncodeMsgpack(enc *msgpack.Encoder) error {
+	if m.Counts == nil {
+		return enc.Encode(&m.messageLayout)
+	}
+	if err := enc.EncodeArrayLen(2); err != nil {
+		return err
+	}
+	return enc.EncodeMulti(&m.messageLayout, m.Counts)
+}
+
+// DecodeMsgpack reads what EncodeMsgpack writes.
+func (m *messageSnapshot) DecodeMsgpack(dec *msgpack.Decoder) error {
+	code, err := dec.PeekCode()
+	if err != nil {
+		return err
+	}
+	if code != countedSnapshot {
+		return dec.Decode(&m.messageLayout)
+	}
+	if _, err := dec.DecodeArrayLen(); err != nil {
+		return err
+	}
+	return dec.DecodeMulti(&m.messageLayout, &m.Counts)
+}
+
+type messageLayout struct {
 	Number uint64
 
 	Changed   uint64
@@ -310,7 +346,7 @@ func encodeState(s *State, x indexSnapshot, head *headSnapshot) ([]byte, error) 
 
 // snapshotOf returns what is stored of a message that is in memory.
 func snapshotOf(s *State, m *Message) messageSnapshot {
-	img := messageSnapshot{Number: m.Number, Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused, Receipts: m.Receipts, Unreached: m.Unreached, Members: m.Members, Repeats: m.Repeats, Behind: m.Behind}
+	img := messageSnapshot{Counts: m.Counts, messageLayout: messageLayout{Number: m.Number, Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused, Receipts: m.Receipts, Unreached: m.Unreached, Members: m.Members, Repeats: m.Repeats, Behind: m.Behind}}
 	f := m.Form
 	if f == nil {
 		return img

@@ -47,14 +47,18 @@ func (c RecordDelivery) unreached(s *State, p OutboxItem, now capabilities.Time)
 	if parley.CodeOf(err) == parley.NoSuchMessage {
 		return nil, nil
 	}
-	if err != nil || len(noted.Unreached) >= maxUnreached {
+	if err != nil {
 		return nil, err
+	}
+	counted, err := countMembers(s, noted, counting{number: m.Number, refused: true})
+	if err != nil || len(noted.Unreached) >= maxUnreached {
+		return counted, err
 	}
 	e, err := s.unreached(message, p.To, c.Refused, now)
 	if err != nil {
 		return nil, err
 	}
-	return []events.Event{e}, nil
+	return append([]events.Event{e}, counted...), nil
 }
 
 // missed reports whether a message to several was refused by one of its recipients.

@@ -45,7 +45,8 @@ type Message struct {
 
 	Unreached []Unreached `json:"unreached,omitempty"` // whom a message to several or to a group did not reach
 
-	Members []Member `json:"members,omitempty"` // of a message to a group: how far it has come with members, those that it was delivered to alone left out
+	Members []Member  `json:"members,omitempty"` // of a message to a group: how far it has come with members, those that it was delivered to alone left out
+	Counts  []Counted `json:"counts,omitempty"`  // of a message to a group: how many have it, for each group that it was sent to
 
 	Acknowledged bool `json:"acknowledged,omitempty"` // or replied to
 	Overdue      bool `json:"overdue,omitempty"`      // it was not acknowledged in time
@@ -228,6 +229,37 @@ func (m Member) Words(member func(Recipient) string, group func(id capabilities.
 	}
 	if m.ByName != "SELF" {
 		words += ", " + group(m.By, m.ByName) + " says"
+	}
+	return words
+}
+
+// Counted says with how many agents a message to a group has come how far, as By says: the group. It also counts those that Members has
+// no room for.
+type Counted struct {
+	By     capabilities.ID `json:"by"`
+	ByName string          `json:"byName,omitempty"`
+	Known  Knowledge       `json:"known"`
+	events.MemberCounts
+}
+
+// Words returns the counts in words, as in "read by 3 of 5, handled by 2", with a function for the name of the group. What was shown was
+// read.
+func (c Counted) Words(group func(id capabilities.ID, name string) string) string {
+	words := fmt.Sprintf("read by %d of %d", c.Shown, c.Passed)
+	if c.Offered > c.Shown {
+		words += fmt.Sprintf(", offered to %d more", c.Offered-c.Shown)
+	}
+	if c.Handled > 0 {
+		words += fmt.Sprintf(", handled by %d", c.Handled)
+	}
+	if c.Acknowledged > 0 {
+		words += fmt.Sprintf(", acknowledged or replied to by %d", c.Acknowledged)
+	}
+	if c.Missed > 0 {
+		words += fmt.Sprintf(", did not reach %d", c.Missed)
+	}
+	if c.ByName != "SELF" {
+		words += ", " + group(c.By, c.ByName) + " says"
 	}
 	return words
 }

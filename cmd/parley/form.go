@@ -300,6 +300,7 @@ func awaitCommand(env *environment) *cobra.Command {
 	var (
 		timeout duration
 		until   string
+		all     bool
 		returns bool
 	)
 	c := &cobra.Command{
@@ -310,7 +311,9 @@ The wait goes on through restarts of the node.
 
 With --until it waits for how far a message has come, and prints that: delivered (it is in the recipient's mailbox), offered
 (a notice of it reached a reader), shown (the reader had its text, which was seen) or handled (read in full, replied to,
-acknowledged, dismissed, or worked on). It ends at once if the message has come further.`,
+acknowledged, dismissed, or worked on). It ends at once if the message has come further.
+
+The first reply of a member handles a message to a group. With --all it waits for each member that the message reached.`,
 		Example: `  id=$(parley form HOST 'Deploy?' --as fae --field ok:OK --no-wait)
   parley await $id --as fae --timeout 30s
   parley await $(parley send fae 'The build is red') --until shown --timeout 10m`,
@@ -319,15 +322,19 @@ acknowledged, dismissed, or worked on). It ends at once if the message has come 
 	}
 	c.Flags().Var(&timeout, "timeout", "wait so `long` at most: 30s, 2h (default: without limit)")
 	c.Flags().StringVar(&until, "until", "", "wait for a `state` of a message: delivered, offered, shown or handled")
+	c.Flags().BoolVar(&all, "all", false, "with --until, of a message to a group: wait for all members, whoever has replied")
 	returnFlag(c, &returns)
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if all && until == "" {
+			return usage(c, "--all is for a wait --until a state of a message")
+		}
 		if until != "" {
 			m, err := api.GetMessage.Do(c.Context(), env, api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])})
 			if err == nil { // else the wait says what is wrong
 				env.noteAbsent(view.AbsentWords(m.Receipts, partyWords))
 			}
 		}
-		o, err := waitForForm(c.Context(), env, args[0], waiting{until: events.MessageState(until), timeout: time.Duration(timeout), returns: returns})
+		o, err := waitForForm(c.Context(), env, args[0], waiting{until: events.MessageState(until), all: all, timeout: time.Duration(timeout), returns: returns})
 		if err != nil {
 			return err
 		}
@@ -414,6 +421,7 @@ func awaitAsked(ctx context.Context, env *environment, a view.Asked, to string, 
 // waiting says how to wait for a form or message.
 type waiting struct {
 	until   events.MessageState // of a message; "" for a form
+	all     bool                // of a group: with each member
 	timeout time.Duration       // 0 is without limit
 	known   bool                // the node was there a moment ago
 	returns bool                // also when one who may answer the form asks back
@@ -433,6 +441,8 @@ func waitForForm(ctx context.Context, env *environment, id string, w waiting) (v
 	)
 	again, more := fmt.Sprintf("go on waiting with: parley await %s%s", shell.Word(id), env.asFlag()), "it stays open"
 	switch {
+	case w.all:
+		o, err = client.AwaitStateOfAll(watching, waiter, client.ID(id), until, timeout)
 	case until != "":
 		o, err = waiter.AwaitState(watching, client.ID(id), until, timeout)
 	default:
@@ -440,6 +450,9 @@ func waitForForm(ctx context.Context, env *environment, id string, w waiting) (v
 	}
 	if until != "" {
 		again, more = again+" --until "+string(until), "it may still be"
+	}
+	if w.all {
+		again += " --all"
 	}
 	switch {
 	case ctx.Err() != nil:

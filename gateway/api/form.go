@@ -29,6 +29,7 @@ type AwaitRequest struct {
 	Acting
 	FormRef
 	Until  events.MessageState `json:"until,omitempty"`
+	All    bool                `json:"all,omitempty"`    // with a state: with all members of a group that the message reached, and not only until one has replied
 	After  uint64              `json:"after,omitempty"`  // with Until asked: the number of the last question that is known
 	WaitMs *int64              `json:"waitMs,omitempty"` // default 25,000, at most 50,000
 }

@@ -46,7 +46,7 @@ func await(ctx context.Context, a *actors.Agent, r api.AwaitRequest) (view.Outco
 		}
 	default:
 		wait = func(ctx context.Context, ref capabilities.FormRef) (view.Outcome, error) {
-			return a.Mail().AwaitState(ctx, ref, r.Until)
+			return a.Mail().AwaitState(ctx, ref, r.Until, r.All)
 		}
 	}
 	o, err := wait(ctx, ref)

@@ -36,6 +36,16 @@ func (c *Client) AwaitState(ctx context.Context, message ID, until State, within
 	return await(ctx, c, r)
 }
 
+// AwaitStateOfAll is Client.AwaitState for a message to groups: it waits for all members that the message reached, whoever has replied for
+// the group.
+func AwaitStateOfAll(ctx context.Context, c *Client, message ID, until State, within time.Duration) (Outcome, error) {
+	r := api.AwaitRequest{FormRef: refTo(message), Until: until, All: true}
+	if within > 0 {
+		return awaitWithin(ctx, c, r, within)
+	}
+	return await(ctx, c, r)
+}
+
 // AwaitQuestion is Client.Await, or with a limit AwaitWithin, for a form that the client's agent asked. It ends also when one who may
 // answer the form has asked back: with the status asked, the words as Note, and the number of the message, which is higher than
 // after. A reply to that message goes to who asked.

@@ -72,10 +72,10 @@ func TestSenderKnowsThatTheSessionHasEnded(t *testing.T) {
 	if got := absent(ref); got == nil || !got.Archived {
 		t.Errorf("archived: %+v", got)
 	}
-	if _, err := host.Mail().AwaitState(t.Context(), ref, events.Shown); parley.CodeOf(err) != parley.AgentArchived {
+	if _, err := host.Mail().AwaitState(t.Context(), ref, events.Shown, false); parley.CodeOf(err) != parley.AgentArchived {
 		t.Errorf("a wait for what will not be: %v", err)
 	}
-	if o, err := host.Mail().AwaitState(t.Context(), ref, events.Delivered); err != nil || o.Status != view.StatusOf(events.Delivered) {
+	if o, err := host.Mail().AwaitState(t.Context(), ref, events.Delivered, false); err != nil || o.Status != view.StatusOf(events.Delivered) {
 		t.Errorf("%+v, %v", o, err)
 	}
 }

@@ -144,6 +144,7 @@ func awaitAnswer(ctx context.Context, c *call) (any, error) {
 	var arguments struct {
 		Handle string              `json:"handle"`
 		Until  events.MessageState `json:"until"`
+		All    bool                `json:"all"`
 		After  uint64              `json:"after"`
 		waiting
 	}
@@ -161,7 +162,7 @@ func awaitAnswer(ctx context.Context, c *call) (any, error) {
 		return nil, parley.Refuse(parley.InvalidArgument, "which form? give its handle")
 	}
 	if arguments.Until != "" {
-		return c.awaitState(ctx, arguments.Handle, arguments.Until, wait)
+		return c.awaitState(ctx, arguments.Handle, arguments.Until, arguments.All, wait)
 	}
 	return c.goOn(ctx, arguments.Handle, arguments.After, wait)
 }

@@ -90,13 +90,13 @@ func pending(handle string) ending {
 }
 
 // awaitState waits for a state of a message.
-func (c *call) awaitState(ctx context.Context, handle string, until events.MessageState, wait time.Duration) (any, error) {
+func (c *call) awaitState(ctx context.Context, handle string, until events.MessageState, all bool, wait time.Duration) (any, error) {
 	m, err := c.message(ctx, handle)
 	if err != nil {
 		return nil, err
 	}
 	handle = m.MessageID.String()
-	e, err := c.awaitFor(ctx, api.AwaitRequest{FormRef: api.RefTo(handle), Until: until}, handle, wait)
+	e, err := c.awaitFor(ctx, api.AwaitRequest{FormRef: api.RefTo(handle), Until: until, All: all}, handle, wait)
 	if err == nil && e.Status == statusPending {
 		e.Next = "It has not come so far. Call await_answer with this handle and until to go on waiting, or go on with other work."
 		if why := absentWords(m.Receipts); why != "" {

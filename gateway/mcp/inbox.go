@@ -34,6 +34,7 @@ type entry struct {
 	ToAll   string            `json:"recipients,omitempty"` // of a message to several, in words
 	NotTo   []string          `json:"unreached,omitempty"`  // whom it did not reach, and why
 	Members []string          `json:"members,omitempty"`    // of a group that it was sent to: how far it has come with each
+	Counts  []string          `json:"counts,omitempty"`     // of that: with how many it has come how far
 	Absent  string            `json:"absent,omitempty"`     // of which recipients nobody reads the mailbox now, in words
 	Claim   string            `json:"claim,omitempty"`      // who is on a form that several may answer, in words
 	Waits   string            `json:"waitsFor,omitempty"`   // of what was sent to an answer that is not there yet, in words
@@ -261,6 +262,9 @@ func entryOf(m *view.Message) entry {
 		e.Follow = append(e.Follow, sanitize.Line(f.Line()))
 	}
 	e.Absent = absentWords(m.Receipts)
+	for _, one := range m.Counts {
+		e.Counts = append(e.Counts, sanitize.Line(one.Words(func(id capabilities.ID, name string) string { return cmp.Or(name, view.ShortID(id)) })))
+	}
 	for _, one := range m.Members {
 		e.Members = append(e.Members, sanitize.Line(one.Words(func(r view.Recipient) string { return cmp.Or(recipientWords([]view.Recipient{r}), r.ID.String()) },
 			func(id capabilities.ID, name string) string { return cmp.Or(name, view.ShortID(id)) })))

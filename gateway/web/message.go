@@ -120,6 +120,9 @@ func (l mailList) stepsIn(key string) (s steps) {
 // carried is a value that a message brings.
 type carried struct{ Edge, Value string }
 
+// maxProgress is how many members of a group a line names with how far a message has come.
+const maxProgress = 12
+
 // Progress returns how far a message has come that the reader sent, in words; "" for others, and for a form that has ended.
 func (c card) Progress() string {
 	if !c.Sent || c.Received || c.Outcome != nil || c.Message.Refused != "" || c.Archived != nil {
@@ -131,15 +134,23 @@ func (c card) Progress() string {
 	if c.State == "" {
 		return "Not delivered yet"
 	}
-	if len(c.Receipts)+len(c.Members) == 0 {
+	if len(c.Receipts)+len(c.Members)+len(c.Counts) == 0 {
 		return "Delivered"
 	}
+	party := func(id capabilities.ID, name string) string { return cmp.Or(name, view.ShortID(id)) }
 	var all []string
-	for _, r := range c.Receipts {
-		all = append(all, c.ReceiptWords(r, func(id capabilities.ID, name string) string { return cmp.Or(name, view.ShortID(id)) }))
+	for _, n := range c.Counts {
+		all = append(all, n.Words(party))
 	}
-	for _, m := range c.Members {
-		all = append(all, m.Words(func(r view.Recipient) string { return recipients([]view.Recipient{r}, 1) }, func(id capabilities.ID, name string) string { return cmp.Or(name, view.ShortID(id)) }))
+	for _, r := range c.Receipts {
+		all = append(all, c.ReceiptWords(r, party))
+	}
+	for i, m := range c.Members {
+		if i == maxProgress {
+			all = append(all, fmt.Sprintf("and %d more", len(c.Members)-i))
+			break
+		}
+		all = append(all, m.Words(func(r view.Recipient) string { return recipients([]view.Recipient{r}, 1) }, party))
 	}
 	words := strings.Join(all, "; ")
 	return strings.ToUpper(words[:1]) + words[1:]

@@ -267,6 +267,9 @@ func Receipts(e view.Message, s terminal.Screen) (lines []Line) {
 		}
 		lines = append(lines, Line{Note, terminal.Visible(words)})
 	}
+	for _, c := range e.Counts {
+		lines = append(lines, Line{Note, terminal.Visible(c.Words(partyOf(&e)))})
+	}
 	for _, m := range e.Members {
 		words := m.Words(func(r view.Recipient) string { return cmp.Or(recipient(r), "another agent") }, partyOf(&e))
 		lines = append(lines, Line{Note, terminal.Visible(words) + ", " + s.Moment(m.At.Std(), m.At.String())})

@@ -4,9 +4,10 @@
  * @param {AbortSignal} [signal]
  * @param {string} [until] a state of a message, or asked
  * @param {number} [after] of asked: the number of the last question that is known
+ * @param {boolean} [all] of a state: with all members of a group
  * @returns {Promise<Outcome>}
  */
-export function awaitEnd(wire: Wire, form: string | number, signal?: AbortSignal, until?: string, after?: number): Promise<Outcome>;
+export function awaitEnd(wire: Wire, form: string | number, signal?: AbortSignal, until?: string, after?: number, all?: boolean): Promise<Outcome>;
 /** @typedef {import("./wire.js").Wire} Wire */
 /** @typedef {import("./wire.js").Ending} Ending */
 /** @typedef {import("./operations.js").Outcome} Outcome */

@@ -13,13 +13,14 @@ export const turnTime = 25000;
  * @param {AbortSignal} [signal]
  * @param {string} [until] a state of a message, or asked
  * @param {number} [after] of asked: the number of the last question that is known
+ * @param {boolean} [all] of a state: with all members of a group
  * @returns {Promise<Outcome>}
  */
-export async function awaitEnd(wire, form, signal, until, after) {
+export async function awaitEnd(wire, form, signal, until, after, all) {
   const text = String(form);
   const which = /^[0-9]+$/.test(text) ? { number: text } : { id: text };
   for (;;) {
-    const outcome = await wire.call("await", { ...which, ...(until && { until }), ...(after && { after }), waitMs: turnTime }, signal);
+    const outcome = await wire.call("await", { ...which, ...(until && { until }), ...(after && { after }), ...(all && { all }), waitMs: turnTime }, signal);
     if (outcome.status !== "open") return outcome;
   }
 }

@@ -90,13 +90,16 @@ export class Client {
     /**
      * Waits until a message that the agent sent has come to a state, at once if it has come further, also through restarts of the
      * node. The status of the outcome is the state that it is in; "declined" if its recipient refused it.
+     * With all, of a message to a group, it waits for each member that it reached, whoever has replied for the group.
      *
      * @param {Which} message
      * @param {"delivered" | "offered" | "shown" | "handled"} until
-     * @param {Ending} [ending]
+     * @param {Ending & { all?: boolean }} [ending]
      * @returns {Promise<Outcome>}
      */
-    awaitState(message: Which, until: "delivered" | "offered" | "shown" | "handled", { signal }?: Ending): Promise<Outcome>;
+    awaitState(message: Which, until: "delivered" | "offered" | "shown" | "handled", { all, signal }?: Ending & {
+        all?: boolean;
+    }): Promise<Outcome>;
     /**
      * Answers a form. A wrong answer is INVALID_ANSWER, with what is wrong with each field, and leaves the form open.
      *

@@ -111,6 +111,7 @@ export interface AwaitLeaseRequest {
 
 export interface AwaitRequest {
   after?: number;
+  all?: boolean;
   as?: string;
   id?: Ref;
   number?: Ref;
@@ -1326,6 +1327,19 @@ export interface Claimed {
   queued?: boolean;
 }
 
+export interface Counted {
+  acknowledged: number;
+  /** An ID: {ULID}@{node}. */
+  by: string;
+  byName?: string;
+  handled: number;
+  known: string;
+  missed: number;
+  offered: number;
+  passed: number;
+  shown: number;
+}
+
 export interface CutMessage {
   /** A time in UTC, with milliseconds. */
   at: string;
@@ -1377,6 +1391,7 @@ export interface Envelope {
   chain?: Array<Party>;
   changed: number;
   claim?: Claim;
+  counts?: Array<Counted>;
   /** A time in UTC, with milliseconds. */
   date: string;
   /** A time in UTC, with milliseconds. */

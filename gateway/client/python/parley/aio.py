@@ -167,10 +167,11 @@ class AsyncClient:
         """Waits until a form has ended, at once if it has, also through restarts of the node."""
         return await _await_end(self._wire, form)
 
-    async def wait_state(self, message: Which, until: str) -> Outcome:
+    async def wait_state(self, message: Which, until: str, *, of_all: bool = False) -> Outcome:
         """Waits until a message that the agent sent is delivered, offered, shown or handled, at once if it has come further, also
-        through restarts of the node. The status of the outcome is the state that it is in; "declined" if its recipient refused it."""
-        return await _await_end(self._wire, message, until)
+        through restarts of the node. The status of the outcome is the state that it is in; "declined" if its recipient refused it.
+        With of_all, of a message to a group, it waits for each member that it reached, whoever has replied for the group."""
+        return await _await_end(self._wire, message, until, of_all=of_all)
 
     async def cancel(self, form: Which, reason: str = "") -> Outcome:
         """Takes back a form that the agent asked."""
@@ -501,8 +502,8 @@ class AsyncPermission(AsyncAsked):
         return requests.decided(await self.wait())
 
 
-async def _await_end(wire: AsyncWire, form: Which, until: str = "", after: int = 0) -> Outcome:
-    rest = {**({"until": until} if until else {}), **({"after": after} if after else {})}
+async def _await_end(wire: AsyncWire, form: Which, until: str = "", after: int = 0, of_all: bool = False) -> Outcome:
+    rest = {**({"until": until} if until else {}), **({"after": after} if after else {}), **({"all": True} if of_all else {})}
     while True:
         outcome = await wire.call("await", {**about(form), **rest, "waitMs": _TURN_MS})
         if outcome["status"] != "open":

@@ -151,10 +151,13 @@ class Client:
         """Waits until a form has ended, at once if it has, also through restarts of the node."""
         return self._background.run(self._client.wait(form), timeout)
 
-    def wait_state(self, message: Which, until: str, *, timeout: Optional[float] = None) -> Outcome:
+    def wait_state(
+        self, message: Which, until: str, *, of_all: bool = False, timeout: Optional[float] = None
+    ) -> Outcome:
         """Waits until a message that the agent sent is delivered, offered, shown or handled, at once if it has come further, also
-        through restarts of the node. The status of the outcome is the state that it is in; "declined" if its recipient refused it."""
-        return self._background.run(self._client.wait_state(message, until), timeout)
+        through restarts of the node. The status of the outcome is the state that it is in; "declined" if its recipient refused it.
+        With of_all, of a message to a group, it waits for each member that it reached, whoever has replied for the group."""
+        return self._background.run(self._client.wait_state(message, until, of_all=of_all), timeout)
 
     def cancel(self, form: Which, reason: str = "", *, timeout: Optional[float] = None) -> Outcome:
         """Takes back a form that the agent asked."""

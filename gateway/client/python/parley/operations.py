@@ -130,6 +130,7 @@ class AwaitLeaseRequest(_AwaitLeaseRequest, total=False):
 
 class AwaitRequest(TypedDict, total=False):
     after: int
+    all: bool
     id: Ref
     number: Ref
     until: str
@@ -1466,6 +1467,21 @@ class Claimed(_Claimed, total=False):
     queued: bool
 
 
+class _Counted(TypedDict):
+    acknowledged: int
+    by: str  # An ID: {ULID}@{node}.
+    handled: int
+    known: str
+    missed: int
+    offered: int
+    passed: int
+    shown: int
+
+
+class Counted(_Counted, total=False):
+    byName: str
+
+
 class CutMessage(TypedDict):
     at: str  # A time in UTC, with milliseconds.
     message: str  # An ID: {ULID}@{node}.
@@ -1529,6 +1545,7 @@ class Envelope(_Envelope, total=False):
     authorSaid: str
     chain: List[Party]
     claim: Claim
+    counts: List[Counted]
     deadline: str  # A time in UTC, with milliseconds.
     description: str
     digest: str
