@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley"
@@ -24,6 +25,8 @@ const (
 	indexStart  = 10 * time.Second // after the node's start, which has more urgent work
 	indexAfter  = time.Second      // how long an event waits for others of its mailbox
 	indexShare  = 39               // times as long as it works, the index rests
+	wantedShare = 9                // the same, while somebody looks at what it lacks
+	wantedFor   = 30 * time.Second // that this counts: who looks does so again before
 	searchTime  = 5 * time.Second  // that a search takes to add what the index lacks
 	stuckTime   = 2 * time.Second  // that it waits for the index's file where a flush hangs
 	maxSearches = 64               // that wait for the file at once
@@ -34,6 +37,8 @@ const (
 type searches struct {
 	node   *Node
 	places chan struct{} // of the searches that use the file: a disk that hangs keeps them
+	wakes  chan struct{} // ends a rest between two rounds
+	wanted atomic.Int64  // until when somebody looks at what the index lacks, in nanoseconds since 1970
 
 	opening sync.Mutex
 	index   *projection.Index // nil until it is first used
@@ -45,7 +50,7 @@ type searches struct {
 }
 
 func newSearches(n *Node) *searches {
-	return &searches{node: n, places: make(chan struct{}, maxSearches)}
+	return &searches{node: n, places: make(chan struct{}, maxSearches), wakes: make(chan struct{}, 1)}
 }
 
 // note notes that a mailbox has new events. It is cheap.
@@ -56,6 +61,23 @@ func (s *searches) note(reg *registration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.behind = append(s.behind, reg)
+}
+
+// want has the index follow at once, and with a larger share: somebody looks at what it lacks.
+func (s *searches) want() {
+	s.wanted.Store(time.Now().Add(wantedFor).UnixNano())
+	select {
+	case s.wakes <- struct{}{}:
+	default:
+	}
+}
+
+// share returns how many times as long as it works the index rests now.
+func (s *searches) share() time.Duration {
+	if time.Now().UnixNano() < s.wanted.Load() {
+		return wantedShare
+	}
+	return indexShare
 }
 
 // take returns the mailboxes that are behind.
@@ -109,7 +131,7 @@ func (s *searches) close() error {
 func (s *searches) run() {
 	ctx := s.node.life
 	failing, looked := false, false
-	for rest := indexStart; s.rest(ctx, rest); rest = indexAfter {
+	for rest := indexStart; s.restOrWake(ctx, rest); rest = indexAfter {
 		if s.node.journal.Err() != nil || s.node.journal.Flushing() > slowDisk { // the log needs what the disk has left
 			continue
 		}
@@ -146,6 +168,17 @@ func (s *searches) rest(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// restOrWake rests, unless somebody wants the index, and reports whether the node goes on.
+func (s *searches) restOrWake(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-s.wakes:
+	case <-time.After(d):
+	}
+	return true
+}
+
 // look finds the mailboxes that have grown while the index was not kept, such as before this program had one.
 func (s *searches) look(ctx context.Context) error {
 	x, err := s.opened(ctx)
@@ -171,7 +204,7 @@ func (s *searches) follow(ctx context.Context, id capabilities.ID) error {
 	for {
 		began := time.Now()
 		left, err := s.add(ctx, id)
-		if !s.rest(ctx, time.Since(began)*indexShare) {
+		if !s.rest(ctx, time.Since(began)*s.share()) {
 			return ctx.Err()
 		}
 		if err != nil || left == 0 {

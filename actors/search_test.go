@@ -251,3 +251,42 @@ func TestSearchThatIsHurriedShowsWhatIsThere(t *testing.T) {
 		t.Errorf("with time, it lacks %d events: %v", found.Behind, err)
 	}
 }
+
+// TestCountOfDecisionsWaitsForNoIndex counts the decisions about calls of an agent with more events than are added for that, and while another
+// holds the index. It leaves the agent out, has the index follow at once, and knows the number then.
+func TestCountOfDecisionsWaitsForNoIndex(t *testing.T) {
+	t.Parallel()
+	n := openNode(t, t.TempDir())
+	alice, bob := guest(t, n, "alice"), guest(t, n, "bob")
+	for range decidedLack + 1 {
+		if _, err := alice.Send(t.Context(), "HOST", "hello"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	both := []capabilities.ID{alice.ID(), bob.ID()}
+	count := func() map[capabilities.ID]view.Decided { return n.Host().Rules().CountDecided(t.Context(), 0, both)() }
+	if got := count(); len(got) > 1 { // of bob there is little to read
+		t.Errorf("it knows %v", got)
+	}
+	if n.searches.share() != wantedShare {
+		t.Error("the index does not follow sooner")
+	}
+	eventually.Holds(t, "both are known", func() bool { return len(count()) == 2 })
+	if _, err := alice.Send(t.Context(), "HOST", "again"); err != nil {
+		t.Fatal(err)
+	}
+	eventually.Holds(t, "so is what came since", func() bool { return len(count()) == 2 })
+	x, err := n.searches.opened(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.searches.opening.Lock() // as a disk that hangs would
+	got := count()
+	n.searches.opening.Unlock()
+	if len(got) != 0 {
+		t.Errorf("without an index it knows %v", got)
+	}
+	if d, err := x.Decided(t.Context(), 0, both); err != nil || len(d) != 2 {
+		t.Errorf("%v %v", err, d)
+	}
+}

@@ -6,7 +6,9 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -39,6 +41,43 @@ func TestAgentListIsLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.until(`document.querySelectorAll('.agent').length === 2`)
+	b.checkNoFaults()
+}
+
+// TestAgentListCountsOnceItsIndexFollows has the index of what was decided refuse writes, here as too large ones. The list says that it does not
+// know the numbers, and has them once the index takes writes again, without a reload. They are those of the browser's day, and go up with a call
+// that a rule decides.
+func TestAgentListCountsOnceItsIndexFollows(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	h.decide(h.shell("make first"), "always")
+	b := h.openBrowser()
+	b.do(chromedp.EmulateViewport(1280, 900))
+	west := time.Now().UTC().Hour() - 6 // where it is six o'clock, so that the day is another than the node's in most hours
+	if west > 12 {
+		west -= 24
+	}
+	if _, err := chromedp.Call(b.ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: fmt.Sprintf("Etc/GMT%+d", west)}); err != nil {
+		t.Fatal(err)
+	}
+	b.open("/agents")
+	b.live()
+	today := `document.querySelector(".agent:has(h2 a[href$='/agents/fae']) .today").textContent`
+	b.until(today + ` === "1 / 0"`)
+	b.until(`Date.parse(document.querySelector(".agents caption").dataset.day) === new Date().setHours(0, 0, 0, 0)`)
+	h.shell("make first")
+	b.until(today + ` === "2 / 0"`)
+	index := h.index()
+	if _, err := index.ExecContext(t.Context(), fillIndex); err != nil {
+		t.Fatal(err)
+	}
+	h.decide(h.shell("make second"), "deny")
+	b.until(today + ` === "–"`)
+	b.shotIfWanted("agents-behind")
+	if _, err := index.ExecContext(t.Context(), freeIndex); err != nil {
+		t.Fatal(err)
+	}
+	b.until(today + ` === "2 / 1"`)
 	b.checkNoFaults()
 }
 
@@ -215,11 +254,11 @@ func TestRowOfAnAgentHasItsAct(t *testing.T) {
 	if status != http.StatusSeeOther || !strings.HasSuffix(head.Get("Location"), "/agents") {
 		t.Errorf("without a script: %d %s %s", status, head.Get("Location"), body)
 	}
-	if cells := h.rowOf("/agents", "w"); len(cells) < 5 || !strings.HasPrefix(cells[4], "Start") {
+	if cells := h.rowOf("/agents", "w"); len(cells) < 6 || !strings.HasPrefix(cells[5], "Start") {
 		t.Errorf("stopped without a script, it is shown as %q", cells)
 	}
 	h.token = makeToken(t, h.node.Host(), "read")
-	if cells := h.rowOf("/agents", "w"); len(cells) < 5 || strings.Contains(cells[4], "Start") {
+	if cells := h.rowOf("/agents", "w"); len(cells) < 6 || strings.Contains(cells[5], "Start") {
 		t.Errorf("who may only read is shown %q", cells)
 	}
 }

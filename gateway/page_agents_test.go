@@ -391,10 +391,54 @@ func TestAgentListHasColumns(t *testing.T) {
 	} {
 		cells := h.rowOf("/agents", name)
 		for i, pattern := range want {
-			if len(cells) < 5 || !regexp.MustCompile(pattern).MatchString(cells[i+1]) {
+			if len(cells) < 6 || !regexp.MustCompile(pattern).MatchString(cells[i+1]) {
 				t.Errorf("%s: %q, want %s", name, cells, pattern)
 			}
 		}
+	}
+}
+
+// TestAgentListCountsDecisionsOfToday has calls decided by a person, by rules and by votes, and counts them from when the reader's day began.
+// Questions that are no calls, and the reader, have no number.
+func TestAgentListCountsDecisionsOfToday(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	h.decide(h.shell("make first"), "always")
+	for range 3 {
+		h.shell("make first")
+	}
+	h.decide(h.shell("make second"), "deny")
+	h.decideBecause(h.shell("make third").Form, "never", "")
+	h.shell("make third")
+	h.shell("make open")
+	h.guest("joe")
+	today := func(address, name string) string {
+		cells := h.rowOf(address, name)
+		if len(cells) != 6 {
+			t.Fatalf("%s has the columns %q", name, cells)
+		}
+		return cells[4]
+	}
+	// The node counts what it has read, which is all that it is asked for here but for the moments after a call.
+	eventually.Holds(t, "the calls are counted", func() bool { return today("/agents", "fae") == "4 / 3" })
+	if got := today("/agents", "joe"); got != "0 / 0" {
+		t.Errorf("who asked nothing has %q", got)
+	}
+	if got := today("/agents", "You"); got != "–" {
+		t.Errorf("the reader has %q", got)
+	}
+	nextMillisecond() // times are in these
+	begins := url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano))
+	if got := today("/agents?today="+begins, "fae"); got != "0 / 0" {
+		t.Errorf("a day that has just begun has %q", got)
+	}
+	for _, far := range []string{"2001-02-03T00:00:00Z", "2301-02-03T00:00:00Z"} { // of a clock that is wrong
+		if got := today("/agents?today="+far, "fae"); got != "4 / 3" {
+			t.Errorf("%s: %q", far, got)
+		}
+	}
+	if status, _, body := h.get("/agents?today=noon", "text/html"); status != http.StatusBadRequest {
+		t.Errorf("no time: %d %s", status, body)
 	}
 }
 

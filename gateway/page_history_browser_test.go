@@ -70,6 +70,13 @@ func TestHistoryTableIsUsedByHand(t *testing.T) {
 	b.checkNoFaults()
 }
 
+// nextMillisecond waits for it: times are in milliseconds, and those within one are in the order of numbers.
+func nextMillisecond() {
+	for now := time.Now().UnixMilli(); time.Now().UnixMilli() == now; {
+		runtime.Gosched()
+	}
+}
+
 // TestHistoryIsInTheOrderOfDecisions decides calls in another order than they were asked in, with a rule's between them. A decision that
 // comes while the page is open is the first line, and the lines of a further part go on where the first part ends.
 func TestHistoryIsInTheOrderOfDecisions(t *testing.T) {
@@ -79,17 +86,12 @@ func TestHistoryIsInTheOrderOfDecisions(t *testing.T) {
 	for i := range 60 {
 		calls = append(calls, h.shell(fmt.Sprint("echo ", i)))
 	}
-	later := func() { // times are in milliseconds, and those within one are in the order of numbers
-		for now := time.Now().UnixMilli(); time.Now().UnixMilli() == now; {
-			runtime.Gosched()
-		}
-	}
 	h.decide(h.shell("make"), "always")
-	later()
+	nextMillisecond()
 	for i := range 59 {
 		h.decide(calls[i], "once")
 	}
-	later()
+	nextMillisecond()
 	h.shell("make") // by the rule
 	b := h.openBrowser()
 	b.do(chromedp.EmulateViewport(1440, 900))
@@ -112,6 +114,27 @@ func TestHistoryIsInTheOrderOfDecisions(t *testing.T) {
 	b.checkNoFaults()
 }
 
+// The index for searching refuses writes from fillIndex to freeIndex.
+const (
+	fillIndex = `CREATE TRIGGER full BEFORE UPDATE ON mailbox BEGIN SELECT zeroblob(2147483647); END`
+	freeIndex = `DROP TRIGGER full`
+)
+
+// index opens the node's index for searching, as the node does, whose process this is.
+func (h *pageServer) index() *sql.DB {
+	h.t.Helper()
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(h.t.TempDir()), "*", "search.db"))
+	if err != nil || len(files) != 1 {
+		h.t.Fatal(files, err)
+	}
+	index, err := sql.Open("sqlite", "file:"+files[0]+"?vfs=unix-excl&_pragma=busy_timeout(10000)")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = index.Close() })
+	return index
+}
+
 // TestHistoryGoesOnOnceItsIndexFollows has the index of what was decided refuse writes, here as too large ones. The page says that decisions are
 // missing, and has them and their number once the index takes writes again, without a reload.
 func TestHistoryGoesOnOnceItsIndexFollows(t *testing.T) {
@@ -123,17 +146,8 @@ func TestHistoryGoesOnOnceItsIndexFollows(t *testing.T) {
 	b.open("/history")
 	b.live()
 	b.reads(".decisions .tally", "1 decision")
-	files, err := filepath.Glob(filepath.Join(filepath.Dir(t.TempDir()), "*", "search.db"))
-	if err != nil || len(files) != 1 {
-		t.Fatal(files, err)
-	}
-	index, err := sql.Open("sqlite", "file:"+files[0]+"?vfs=unix-excl&_pragma=busy_timeout(10000)") // as the node opens it, whose process this is
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer index.Close()
-	const fill = `CREATE TRIGGER full BEFORE UPDATE ON mailbox BEGIN SELECT zeroblob(2147483647); END`
-	if _, err := index.ExecContext(t.Context(), fill); err != nil {
+	index := h.index()
+	if _, err := index.ExecContext(t.Context(), fillIndex); err != nil {
 		t.Fatal(err)
 	}
 	h.decide(h.shell("make second"), "once")
@@ -142,21 +156,21 @@ func TestHistoryGoesOnOnceItsIndexFollows(t *testing.T) {
 	if got := b.text(`document.querySelectorAll(".decisions .entry").length`); got != "1" {
 		t.Errorf("%s lines without the index", got)
 	}
-	if _, err := index.ExecContext(t.Context(), `DROP TRIGGER full`); err != nil {
+	if _, err := index.ExecContext(t.Context(), freeIndex); err != nil {
 		t.Fatal(err)
 	}
 	b.until(`document.querySelector(".decisions .tally").innerText === "2 decisions" && document.querySelectorAll(".decisions .entry").length === 2`)
 	b.open("/history?q=second")
 	b.live()
 	b.reads(".decisions .tally", "1 decision with “second”")
-	if _, err := index.ExecContext(t.Context(), fill); err != nil {
+	if _, err := index.ExecContext(t.Context(), fillIndex); err != nil {
 		t.Fatal(err)
 	}
 	h.decide(h.shell("make third"), "once")
 	b.open("/history?q=fourth")
 	b.live()
 	b.reads("#empty", "Nothing is listed yet.")
-	if _, err := index.ExecContext(t.Context(), `DROP TRIGGER full`); err != nil {
+	if _, err := index.ExecContext(t.Context(), freeIndex); err != nil {
 		t.Fatal(err)
 	}
 	b.reads("#empty", "Nothing matches.")

@@ -33,3 +33,6 @@ type RuledQuery struct {
 	Before  RuledPlace // only those before it
 	Limit   int
 }
+
+// Decided is how many calls of an agent were decided in some time: by those whom it asked, and without a question.
+type Decided struct{ Allowed, Denied int }

@@ -222,6 +222,9 @@ type Rules interface {
 	Ruled(ctx context.Context, agents []capabilities.ID, q view.RuledQuery) (calls []view.RuledCall, behind uint64, err error)
 	// CountRuled returns how many such calls there are, up to view.MaxCounted and one more.
 	CountRuled(ctx context.Context, agents []capabilities.ID, q view.RuledQuery) (int, error)
+	// CountDecided counts how many calls of agents of this node were decided since a time, with a question and without. It returns at once;
+	// the function has the numbers of the agents of which they are known soon. The caller may look into the agents.
+	CountDecided(ctx context.Context, since capabilities.Time, agents []capabilities.ID) func() map[capabilities.ID]view.Decided
 	// Reviewer returns the terms of the agent's policy of review; nil if it has another policy.
 	Reviewer(context.Context) (*events.ReviewerSet, error)
 	// Mandates returns the mandates, oldest first: those that last and, with all, the last ones that have ended.

@@ -3,12 +3,14 @@ package web
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"parley"
 	"parley/actors/view"
@@ -24,7 +26,9 @@ type agentList struct {
 	Later  bool   // it is not the first part
 	State  view.AgentState
 	States []stateFilter
-	Leases []view.Lease // that concern the reader; of the host all
+	Leases []view.Lease      // that concern the reader; of the host all
+	Today  capabilities.Time // the beginning of the day whose decisions it counts
+	Behind bool              // of some agents they are not counted yet
 }
 
 // More returns the address of the next part.
@@ -62,11 +66,12 @@ type listedAgent struct {
 	Name    string
 	Shown   string // what people call it
 	ID      capabilities.ID
-	Away    bool   // it is on another node
-	Here    bool   // the reader may act as it, and sees its status
-	Waiting string // rows that wait for its answer, as atLeast has them
-	Unread  int    // of its mail
-	Rules   int    // that stand for its calls
+	Away    bool          // it is on another node
+	Here    bool          // the reader may act as it, and sees its status
+	Waiting string        // rows that wait for its answer, as atLeast has them
+	Unread  int           // of its mail
+	Rules   int           // that stand for its calls
+	Today   *view.Decided // its calls that were decided today; nil if that is not known
 
 	First string // of what waits for the reader: in a line; "" if nothing does
 	Votes bool   // that is a vote
@@ -169,6 +174,14 @@ func (l listedAgent) RulesText() string {
 		words += ", else denies"
 	}
 	return words
+}
+
+// TodayText returns how many of the agent's calls were allowed and denied today.
+func (l listedAgent) TodayText() string {
+	if l.Today == nil {
+		return notKnown
+	}
+	return fmt.Sprintf("%d / %d", l.Today.Allowed, l.Today.Denied)
 }
 
 // Doing returns the state of the agent; nil if it is not known. Of an agent that cannot be read that is an error.
@@ -310,15 +323,20 @@ func (p *page) agents() error {
 	all = append([]listedAgent{{ID: reader.ID()}}, all...)
 	q := p.r.URL.Query()
 	list := agentList{Later: q.Has("after"), State: view.AgentState(q.Get("state"))}
+	if list.Today, err = beginOfDay(q.Get("today")); err != nil {
+		return err
+	}
 	if list.State != "" && !slices.Contains(filteredStates, list.State) {
 		return parley.Refuse(parley.InvalidArgument, "agents are in no state %.40q", list.State).WithHint("choose one above the list of agents")
 	}
 	if list.Later {
 		all = slices.DeleteFunc(all, func(l listedAgent) bool { return l.Name <= q.Get("after") })
 	}
+	count := list.countDecisions(p, all)
 	if err := list.fill(p, all, reader); err != nil {
 		return err
 	}
+	count()
 	leases, err := api.ListLeases.Do(p.ctx(), p, api.ListLeasesRequest{})
 	if err != nil {
 		return err
@@ -379,6 +397,53 @@ func (r *agentList) fill(p *page, all []listedAgent, reader api.Agent) error {
 		}
 	}
 	return nil
+}
+
+// countDecisions counts how many calls of each agent were decided today, while the list looks at them. The function that it returns fills that
+// in as far as it is known: a later look knows more.
+func (r *agentList) countDecisions(p *page, all []listedAgent) func() {
+	if !p.principal.IsHost() {
+		return func() {} // another agent may not look into those that it holds
+	}
+	var ids []capabilities.ID
+	for _, l := range all[:min(len(all), maxLocals)] {
+		if l.Name != "" && l.ID.Node == p.agent.ID().Node {
+			ids = append(ids, l.ID)
+		}
+	}
+	known := p.agent.Rules().CountDecided(p.ctx(), r.Today, ids)
+	return func() {
+		decided := known()
+		for i := range r.Agents {
+			n, ok := decided[r.Agents[i].ID]
+			switch l := &r.Agents[i]; {
+			case ok && l.Here:
+				l.Today = &n
+			case l.Here && l.Name != "":
+				r.Behind = true
+			}
+		}
+	}
+}
+
+// longestDay bounds how long ago a day has begun that has not ended yet, wherever the reader is and as far as its clock may be wrong.
+const longestDay = 48 * time.Hour
+
+// beginOfDay reads when the reader's day has begun, which its browser knows. Without that, and where it cannot be, it is the day of the node's
+// zone. It refuses with INVALID_ARGUMENT.
+func beginOfDay(text string) (capabilities.Time, error) {
+	now := time.Now()
+	if text != "" {
+		begin, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return 0, parley.Refuse(parley.InvalidArgument, "%.40q is no time", text)
+		}
+		if ago := now.Sub(begin); ago >= 0 && ago < longestDay {
+			return capabilities.At(begin), nil
+		}
+	}
+	year, month, day := now.Date()
+	return capabilities.At(time.Date(year, month, day, 0, 0, 0, 0, now.Location())), nil
 }
 
 // waits fills in what waits for the reader of each agent, and sorts the part of the list: the reader, then by state, and as the queue has them.

@@ -131,11 +131,8 @@ func (x *Index) Calls(ctx context.Context, mailbox capabilities.ID, tool string,
 		}
 		return rows.Err()
 	})
-	if isCorrupt(err) { // a query is never the reason
-		if again := x.Remake(ctx); again != nil {
-			return nil, again
-		}
-		return nil, fmt.Errorf("%w: %w", ErrOrder, err)
+	if err != nil {
+		return nil, x.replaced(ctx, err)
 	}
-	return calls, err
+	return calls, nil
 }

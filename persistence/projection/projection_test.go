@@ -484,3 +484,49 @@ func TestNoFileIsMapped(t *testing.T) {
 		t.Error("the file, or one beside it, is mapped")
 	}
 }
+
+// TestDecisionsAreCountedOverMailboxes counts calls that a person and rules have decided, of several agents at once and from a time on. It counts
+// neither what is open, nor what was decided for others, nor forms.
+func TestDecisionsAreCountedOverMailboxes(t *testing.T) {
+	t.Parallel()
+	x := open(t)
+	a, b := &box{t: t, index: x, id: bob}, &box{t: t, index: x, id: ann}
+	form := byte(50)
+	decide := func(of *box, from capabilities.ID, kind events.FormKind, decision string, date capabilities.Time) {
+		form++
+		of.add(&events.FormRequested{Number: of.number, ID: id(form), From: from, To: self, Kind: kind, Title: "Bash", Description: `{"command":"make"}`, Date: date})
+		of.number++
+		if decision != "" {
+			of.add(&events.FormAnswered{Form: id(form), By: self, Date: date, Values: capabilities.Record(map[string]capabilities.Value{"decision": capabilities.String(decision)})})
+		}
+	}
+	for _, decision := range []string{"once", "always", "deny", ""} {
+		decide(a, bob, events.Approval, decision, 1000)
+	}
+	decide(a, bob, events.Approval, "never", 500)
+	decide(a, bob, events.PlainForm, "once", 1000)
+	decide(a, ann, events.Approval, "once", 1000) // which it has for another's answer
+	decide(b, ann, events.Approval, "deny", 2000)
+	allow := id(40)
+	a.add(&events.RuleAdded{Rule: allow, Allow: true})
+	for _, at := range []capabilities.Time{400, 1500, 2500} {
+		if err := x.Add(t.Context(), bob, a.version+1, []events.Recorded{{At: at, Event: &events.RuleUsed{Rule: allow, Tool: "Bash", Input: "{}"}}}); err != nil {
+			t.Fatal(err)
+		}
+		a.version++
+	}
+	for since, want := range map[capabilities.Time][2]Decided{
+		0:    {{a.version, 5, 2}, {b.version, 0, 1}},
+		1000: {{a.version, 4, 1}, {b.version, 0, 1}},
+		2000: {{a.version, 1, 0}, {b.version, 0, 1}},
+		3000: {{Version: a.version}, {Version: b.version}},
+	} {
+		got, err := x.Decided(t.Context(), since, []capabilities.ID{bob, ann, self})
+		if err != nil || len(got) != 2 || got[bob] != want[0] || got[ann] != want[1] {
+			t.Errorf("since %d: %v %v, want %v", since, err, got, want)
+		}
+	}
+	if got, err := x.Decided(t.Context(), 0, []capabilities.ID{ann}); err != nil || len(got) != 1 {
+		t.Errorf("of one: %v %v", err, got)
+	}
+}

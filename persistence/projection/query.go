@@ -130,15 +130,8 @@ func (x *Index) Find(ctx context.Context, mailbox capabilities.ID, q Query) (fou
 		}
 		return rows.Err()
 	})
-	if isCorrupt(err) { // a query is never the reason
-		if again := x.Remake(ctx); again != nil {
-			err = again
-		} else {
-			err = fmt.Errorf("%w: %w", ErrOrder, err)
-		}
-	}
 	if err != nil {
-		return nil, false, fmt.Errorf("search: %w", err)
+		return nil, false, fmt.Errorf("search: %w", x.replaced(ctx, err))
 	}
 	if more = len(found) > q.Limit; more {
 		found = found[:q.Limit]

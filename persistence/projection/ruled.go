@@ -157,11 +157,8 @@ func (x *Index) Ruled(ctx context.Context, q RuledQuery) (all []Ruled, err error
 		}
 		return rows.Err()
 	})
-	if isCorrupt(err) { // a query is never the reason
-		if again := x.Remake(ctx); again != nil {
-			return nil, again
-		}
-		return nil, fmt.Errorf("%w: %w", ErrOrder, err)
+	if err != nil {
+		return nil, x.replaced(ctx, err)
 	}
-	return all, err
+	return all, nil
 }

@@ -37,8 +37,24 @@ export function agentsChanged(what) {
   if (!what || !id || what.many || what.agents.includes(id)) again(pause);
 }
 
-/** Updates the page if the time of an absence that it shows has come. No event tells of that. */
+/** The beginning of the day where the person is: the node counts the decisions of that. */
+const today = () => new Date(new Date().setHours(0, 0, 0, 0)).toISOString();
+const dayShown = () => document.querySelector('.agents caption')?.dataset.day;
+
+let asked; // the day that the node was asked for: where the clocks are too far apart, it keeps to its own
+let rests = pause; // milliseconds until numbers that the node has not counted yet are looked for again: longer each time
+
+/** Looks again at a list of agents that lacks numbers, or has those of another day. */
+function checkNumbers() {
+  const isOfDay = today() === asked || Date.parse(dayShown()) === Date.parse(today());
+  if (!isOfDay) again(pause);
+  else if (!document.querySelector('.agents caption[data-behind]')) rests = pause;
+  else if (!checkNumbers.waits) checkNumbers.waits = setTimeout(() => { checkNumbers.waits = 0; again(pause); }, rests = Math.min(rests * 1.5, 20_000));
+}
+
+/** Updates the page if the time of an absence that it shows has come, or another day. No event tells of that. */
 export function checkAbsences() {
+  if (dayShown()) checkNumbers();
   const now = Date.now();
   if (![...document.querySelectorAll('[data-until]')].some((e) => Date.parse(e.dataset.until) <= now)) return;
   leftChanged();
@@ -77,6 +93,7 @@ async function look() {
   try {
     const item = new URL(location);
     item.searchParams.set('pane', 'item');
+    if (dayShown()) item.searchParams.set('today', asked = today());
     const next = (await page(item.pathname + item.search, { base: '' })).getElementById(shown().id);
     const failure = shown().querySelector(':scope > .failure');
     if (!next) return;
@@ -87,6 +104,7 @@ async function look() {
     if (activity()) keep(next, follows);
     renew(shown(), next);
     if (follows) toEnd();
+    if (dayShown()) checkNumbers();
   } catch {
     // the stream of events updates the page once the node is back
   }
@@ -178,6 +196,7 @@ async function pressed(button) {
 }
 
 export function startAgents() {
+  if (dayShown()) checkNumbers();
   document.getElementById('main').addEventListener('click', (e) => {
     const button = e.target.closest(':is(#agent, #agents) button[form=agent-form]');
     if (!button || !Object.hasOwn(calls, button.name)) return;
