@@ -120,6 +120,9 @@ func runChecks(ctx context.Context, env *environment) []finding {
 		result, detail := c.check(ctx, env)
 		found[i] = finding{c.name, result, detail}
 	}
+	if zone := unknownZone(env); zone != "" {
+		found = append(found, finding{"time zone", dubious, fmt.Sprintf("TZ is %s, which is the name of no time zone: times are read and shown in UTC. A name is as Europe/Berlin", terminal.Quoted(zone))})
+	}
 	if err := gateway.CheckCoders(env.options.state.coders()); err != nil {
 		found = append(found, finding{"coders.json", bad, withHint(err)})
 	}
@@ -402,6 +405,23 @@ func checkNode(ctx context.Context, env *environment) (string, string) {
 		text += fmt.Sprintf(", %d of them in the archive", status.Journal.Archived)
 	}
 	return fine, text
+}
+
+// unknownZone returns the TZ of the process if it names no time zone, in whose place the standard library takes UTC; "" if it names one.
+func unknownZone(env *environment) string {
+	set, _ := env.lookup("TZ")
+	zone := strings.TrimPrefix(set, ":")
+	_, err := time.LoadLocation(zone)
+	if filepath.IsAbs(zone) {
+		var data []byte
+		if data, err = os.ReadFile(zone); err == nil {
+			_, err = time.LoadLocationFromTZData(zone, data)
+		}
+	}
+	if err == nil {
+		return ""
+	}
+	return zone
 }
 
 // anotherAnswers reports whether what answers as a process is not the one that has the state folder.

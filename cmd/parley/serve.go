@@ -316,6 +316,9 @@ func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Lo
 	if _, set := env.lookup("GOMEMLIMIT"); !set {
 		proc.LimitMemory()
 	}
+	if zone := unknownZone(env); zone != "" {
+		log.Warn("TZ is the name of no time zone: times are read and shown in UTC", "TZ", zone)
+	}
 	if err := checkFiles(); err != nil {
 		return err
 	}
