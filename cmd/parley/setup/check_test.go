@@ -68,9 +68,9 @@ func TestCheckFindsWhatDoesNotAsk(t *testing.T) {
 			o.Default = "/elsewhere"
 		}, changed: map[string]func(string) string{own: func(text string) string { return strings.ReplaceAll(text, " --state /state", "") }}, want: "that of /elsewhere"},
 
-		"nobody there, as the mode": {agent: claude, changed: map[string]func(string) string{own: replacing(" || ", " --when-away mode || ")}, want: "no node runs, so a call runs unasked if"},
-		"nobody there, denied":      {agent: claude, changed: map[string]func(string) string{own: replacing(" || ", " --when-away=deny || ")}},
-		"the mode, and a node runs": {agent: claude, changed: map[string]func(string) string{own: replacing(" || ", " --when-away mode || ")}, options: func(o *Options) { o.Running = true }},
+		"nobody there, as the mode": {agent: claude, changed: map[string]func(string) string{own: replacing(" --state /state", " --state /state --when-away mode")}, want: "no node runs, so a call runs unasked if"},
+		"nobody there, denied":      {agent: claude, changed: map[string]func(string) string{own: replacing(" --state /state", " --state /state --when-away=deny")}},
+		"the mode, and a node runs": {agent: claude, changed: map[string]func(string) string{own: replacing(" --state /state", " --state /state --when-away mode")}, options: func(o *Options) { o.Running = true }},
 		"others, own":               {agent: claude, changed: map[string]func(string) string{own: replacing(`"PreToolUse": [`, `"PreToolUse": [{"matcher": "", "hooks": [{"type": "command", "command": "echo yes"}]},`)}, want: `hooks of others may allow calls unasked in the mode default in a terminal, and change what was allowed in any mode, of which you are told once it has run: "echo yes" on PreToolUse in `},
 		"others, project":           {agent: claude, files: map[string]string{project: othersOn("PermissionRequest")}, want: `"echo \n yes" on PermissionRequest in `},
 		"others, local":             {agent: claude, files: map[string]string{local: othersOn("PreToolUse")}, want: "project/.claude/settings.local.json"},
