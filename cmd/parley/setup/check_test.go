@@ -50,6 +50,7 @@ func TestCheckFindsWhatDoesNotAsk(t *testing.T) {
 		"detaches":         {agent: claude, changed: map[string]func(string) string{own: replacing(` || {`, ` & true || {`)}, want: "not as setup enters it"},
 		"is wrapped":       {agent: claude, changed: map[string]func(string) string{own: replacing(`"command": "`, `"command": "env A=1 `)}, want: "not as setup enters it"},
 		"another program":  {agent: claude, files: map[string]string{project: `{"env": {"CLAUDE_CODE_SHELL_PREFIX": "true", "EDITOR": "ed"}}`}, want: "settings.json sets CLAUDE_CODE_SHELL_PREFIX, which may have another program run in place of the hook"},
+		"another command":  {agent: claude, files: map[string]string{project: `{"env": {"GIT_CONFIG_COUNT": "1", "GIT_AUTHOR_NAME": "me"}}`}, want: "settings.json sets GIT_CONFIG_COUNT, by which a command that was allowed"},
 		"another path":     {agent: claude, files: map[string]string{local: `{"env": {"PATH": ".", "LD_PRELOAD": "x.so"}}`}, want: "sets LD_PRELOAD, PATH, which"},
 		"own path":         {agent: claude, changed: map[string]func(string) string{own: replacing(`{`, `{"env": {"PATH": "/bin"},`)}},
 		"some events":      {agent: claude, changed: map[string]func(string) string{own: replacing(`"PermissionRequest"`, `"Permission"`)}, want: "no hook on PermissionRequest"},
