@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -83,7 +84,7 @@ func (c *coderTest) loseProgram(t *testing.T, path, agent string) {
 	c.writeText(t, path, regexp.MustCompile(`"[^"]*parley hook `+agent).ReplaceAllString(string(text), `"/gone/parley hook `+agent))
 }
 
-// TestClaudeCodeBlocksWhereTheHookFails kills the hook while its approval is open, and takes its program away. The next
+// TestClaudeCodeBlocksWhereTheHookFails kills the hook while its approval is open, and takes its program, or its program's text, away. The next
 // call is allowed. Nothing but the calls is blocked: the turn ends as it should.
 func TestClaudeCodeBlocksWhereTheHookFails(t *testing.T) {
 	t.Parallel()
@@ -101,19 +102,27 @@ func TestClaudeCodeBlocksWhereTheHookFails(t *testing.T) {
 		{newestClaude, "auto", "print", "gone"},
 		{olderClaude, "bypassPermissions", "print", "killed"},
 		{olderClaude, "auto", "terminal", "killed once decided"},
-		{olderClaude, "acceptEdits", "print", "gone"},
+		{olderClaude, "acceptEdits", "print", "empty"},
 	} {
 		t.Run(fmt.Sprintf("%s/%s/%s/%s", test.agent, test.mode, test.way, test.fault), func(t *testing.T) {
 			t.Parallel()
 			turns := []modeltest.Turn{{Calls: []modeltest.Call{bash("touch unwanted.txt")}}, {Calls: []modeltest.Call{bash("touch wanted.txt")}}, {Text: "I am ready"}}
-			if test.fault == "gone" {
+			runs := test.fault != "gone" && test.fault != "empty"
+			if !runs {
 				turns = slices.Delete(turns, 1, 2)
 			}
 			c := newClaudeOf(t, test.agent, modeltest.Script{Prompt: prompt, Turns: turns})
 			state := c.setUp(t, "claude-code")
 			attend(t, state)
-			if test.fault == "gone" {
+			switch test.fault {
+			case "gone":
 				c.loseProgram(t, filepath.Join(c.home, ".claude", "settings.json"), "claude-code")
+			case "empty":
+				folder := t.TempDir()
+				if err := os.WriteFile(filepath.Join(folder, "parley"), nil, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				c.env = append(c.env, "PATH="+folder+string(filepath.ListSeparator)+os.Getenv("PATH"))
 			}
 			var end func()
 			if test.way == "print" {
@@ -122,7 +131,7 @@ func TestClaudeCodeBlocksWhereTheHookFails(t *testing.T) {
 				terminal := inTerminal(t, c.command(t.Context(), prompt, "--permission-mode", test.mode))
 				end = func() { terminal.expect(t, "I am ready") }
 			}
-			if test.fault != "gone" {
+			if runs {
 				number := awaitCall(t, state, "touch unwanted.txt")
 				process, shell := hookProcess(t, state)
 				switch test.fault {
@@ -142,10 +151,10 @@ func TestClaudeCodeBlocksWhereTheHookFails(t *testing.T) {
 			if isThere(c.project, "unwanted.txt") || len(results) != len(turns)-1 {
 				t.Errorf("the command has run: %q", results)
 			}
-			if test.fault != "gone" && !isThere(c.project, "wanted.txt") {
+			if runs && !isThere(c.project, "wanted.txt") {
 				t.Errorf("the command that was allowed has not run: %q", results)
 			}
-			if test.fault == "gone" && test.mode != "default" && !strings.Contains(results[0].Text, "parley setup claude-code --remove") {
+			if !runs && test.mode != "default" && !strings.Contains(results[0].Text, "parley setup claude-code --remove") {
 				t.Errorf("the model has read %q", results)
 			}
 		})
@@ -236,6 +245,16 @@ func TestClaudeCodeAsksWhatItWouldRunUnasked(t *testing.T) {
 			c.writeText(t, filepath.Join(c.project, ".claude", "settings.json"), "\ufeff"+`{"sandbox":{"enabled":true,"Enabled":false,"enableWeakerNestedSandbox":true}}`)
 			return []modeltest.Call{bash("git status"), bash("touch unasked")}
 		}, []string{"git status", "touch unasked"}},
+		{newestClaude, "a variable of git", func(t *testing.T, c *coderTest) []modeltest.Call {
+			repository := filepath.Join(c.home, "repository") // elsewhere, so that setup is for the person
+			if out, err := exec.Command("git", "init", "-q", "--bare", repository).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			c.write(t, filepath.Join(c.project, ".claude", "settings.json"), map[string]any{"env": map[string]string{
+				"GIT_DIR": repository, "GIT_WORK_TREE": c.project, "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": "touch unasked; false",
+			}})
+			return []modeltest.Call{bash("git status")}
+		}, []string{"git status"}},
 		{newestClaude, "its memory", func(_ *testing.T, c *coderTest) []modeltest.Call {
 			return []modeltest.Call{bash("git status"), write(c.home, ".claude", "projects", regexp.MustCompile("[^a-zA-Z0-9]").ReplaceAllString(c.project, "-"), "memory", "MEMORY.md")}
 		}, []string{"MEMORY.md"}},
@@ -268,6 +287,9 @@ func TestClaudeCodeAsksWhatItWouldRunUnasked(t *testing.T) {
 				}
 			}
 			terminal.expect(t, "I am ready")
+			if isThere(c.project, "unasked") {
+				t.Error("a program has run unasked")
+			}
 			results := c.model.Results(prompt)
 			if last := results[len(results)-1]; len(results) != len(calls) || !strings.Contains(last.Text, "denied in Parley: nobody has looked at it") {
 				t.Errorf("the model has read %q", results)

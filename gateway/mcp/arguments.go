@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parley"
@@ -15,7 +17,8 @@ import (
 
 // Some clients give arguments as JSON text where the schema wants a list, an object, a number or a boolean: fields as "[…]",
 // limit as "5". What is meant is plain, and the model behind such a client cannot give it otherwise. So it is read as what
-// it says. Where a schema takes text, text stays as it is.
+// it says. Where a schema takes text, text stays as it is. Others have floating-point numbers alone, and write an integer as 5.0. JSON Schema
+// calls that an integer.
 
 // kinds is one or several types of JSON Schema.
 type kinds []string
@@ -36,7 +39,7 @@ type shape struct {
 	Items      *shape            `json:"items"`
 }
 
-// read returns a value that fits the shape's types where it was given as JSON text. It reports whether that changed it.
+// read returns a value that fits the shape's types where it was given as JSON text, or as a number that is an integer. It reports whether that changed it.
 // Other values stay as they are, to be refused.
 func (s *shape) read(v any) (read any, changed bool) {
 	if s == nil {
@@ -50,6 +53,10 @@ func (s *shape) read(v any) (read any, changed bool) {
 		v, changed = inner, true
 	}
 	switch v := v.(type) {
+	case json.Number:
+		if n, ok := integer(v); ok && n != v && slices.Contains(s.Type, "integer") {
+			return n, true
+		}
 	case map[string]any:
 		for name, part := range v {
 			if p, differs := s.Properties[name].read(part); differs {
@@ -74,13 +81,28 @@ func (k kinds) take(v any) bool {
 	case bool:
 		return slices.Contains(k, "boolean")
 	case json.Number:
-		return slices.Contains(k, "number") || slices.Contains(k, "integer") && !strings.ContainsAny(v.String(), ".eE")
+		_, whole := integer(v)
+		return slices.Contains(k, "number") || slices.Contains(k, "integer") && whole
 	case []any:
 		return slices.Contains(k, "array")
 	case map[string]any:
 		return slices.Contains(k, "object")
 	}
 	return false
+}
+
+// integer returns an integer as its digits alone. One with a fraction or an exponent is read as the floating-point number that it is, as far
+// as those have every integer.
+func integer(n json.Number) (digits json.Number, ok bool) {
+	if !strings.ContainsAny(n.String(), ".eE") {
+		return n, true
+	}
+	const exact = 1 << 53
+	f, err := n.Float64()
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > exact {
+		return n, false
+	}
+	return json.Number(strconv.FormatInt(int64(f), 10)), true
 }
 
 // valueIn returns the value that a text means where no text is taken: the one of its JSON, a boolean as Python writes it, or

@@ -31,6 +31,10 @@ func TestArgumentsMayBeGivenAsText(t *testing.T) {
 		{"ask_user", `{"timeoutSeconds":"null"}`, `{"timeoutSeconds":null}`},
 		{"answer_form", `{"form":"7","values":"{\"n\":9007199254740993}","revision":"2"}`, `{"form":"7","revision":2,"values":{"n":9007199254740993}}`},
 		{"list_inbox", `{"limit":"5","view":"all","message":"12"}`, `{"limit":5,"message":12,"view":"all"}`},
+		// An integer is one however its number is written: some clients have floating-point numbers alone.
+		{"list_inbox", `{"limit":5.0,"message":"12.0"}`, `{"limit":5,"message":12}`},
+		{"answer_form", `{"form":7.0,"values":{"n":1.0},"revision":2e0}`, `{"form":7,"revision":2,"values":{"n":1.0}}`},
+		{"ask_user", `{"need":1.5,"timeoutSeconds":1e300}`, `{"need":1.5,"timeoutSeconds":1e300}`},
 		// What does not fit is left to be refused.
 		{"ask_user", `{"need":"1.5"}`, `{"need":"1.5"}`},
 		{"ask_user", `{"need":"many","fields":"a, b","veto":"no"}`, `{"need":"many","fields":"a, b","veto":"no"}`},

@@ -14,7 +14,7 @@ type Part struct {
 	Words  string // of a reference, the reference as it was written
 	Edge   string
 	Path   string
-	Quoted bool // words that would be a reference if they were not code, and not in quotes
+	Quoted bool // words that would be a reference if they were not code, not in quotes, and no user of another system
 }
 
 // MaxEdges bounds the edges of a message.
@@ -22,7 +22,8 @@ const MaxEdges = 64
 
 // Parse parses a message. @name and @edge:name at the beginning of a word refer to values, and \@ is a plain @. Any other @ is
 // plain text: one within a word, as in an e-mail address, or without a name after it. So is all that is code or quoted: what
-// stands in backticks, in a fence, in quotes or in a quoted line. There a text is spoken of, and nothing is handed over. A name
+// stands in backticks, in a fence, in quotes or in a quoted line. There a text is spoken of, and nothing is handed over. Nor is it by
+// @user@example.com, which names somebody else, of another system. A name
 // here consists of letters, digits, "_", "-", "/" and inner dots; other names need a second name. An edge never begins with
 // "@", as the standard edges do.
 func Parse(text string) []Part {
@@ -52,7 +53,14 @@ func Parse(text string) []Part {
 				break
 			}
 			flush()
-			if m.Words = text[i : i+length]; in != notQuoted {
+			host := 0
+			if rest := text[i+length:]; strings.HasPrefix(rest, "@") {
+				host = nameLength(rest[1:], false)
+			}
+			if host > 0 {
+				length += 1 + host
+			}
+			if m.Words = text[i : i+length]; in != notQuoted || host > 0 {
 				m = Part{Words: m.Words, Quoted: true}
 			}
 			parts = append(parts, m)

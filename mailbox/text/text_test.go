@@ -27,7 +27,8 @@ func TestParse(t *testing.T) {
 		"7@x _@x":              {words("7@x _@x")},
 		"npm:@a/b /@a =@a .@a": {words("npm:@a/b /@a =@a .@a")},
 		"git@a:b https://@a":   {words("git@a:b https://@a")},
-		"@a@b":                 {ref("a", "a"), words("@b")},
+		"@a@b.org, @c":         {said("@a@b.org"), words(", "), ref("c", "c")}, // a user of another system
+		"@a@ b":                {ref("a", "a"), words("@ b")},
 		"@@a":                  {words("@@a")},
 		`\@a`:                  {words("@a")},
 		`\@@a`:                 {words("@@a")},

@@ -58,6 +58,7 @@ func TestRunResults(t *testing.T) {
 		"an error that passes and returns": {spec: runtimetest.Script(`echo '{"type":"error","message":"again"}'; echo on; echo '{"type":"error","message":"no luck"}'`), err: "INTERNAL: no luck", output: "on\n", tail: "again\non\n"},
 		"an error, done":                   {spec: runtimetest.Script(`echo '{"type":"error","message":"no luck"}'; echo '{"type":"done","text":"bye"}'`), err: "INTERNAL: no luck", output: "bye", tail: "bye"},
 		"a passing error, done":            {spec: runtimetest.Script(`echo '{"type":"error","message":"again"}'; echo on; echo '{"type":"done","text":"bye"}'`), output: "on\nbye", tail: "again\non\nbye"},
+		"an error of others":               {spec: runtimetest.Script(`echo '{"type":"error","error":{"name":"no luck"}}'; echo on`), output: "{\"type\":\"error\",\"error\":{\"name\":\"no luck\"}}\non\n", tail: "{\"type\":\"error\",\"error\":{\"name\":\"no luck\"}}\non\n"},
 		"a failed turn":                    {spec: runtimetest.Script(`echo '{"type":"error","message":"no luck"}'; echo '{"type":"turn.failed"}'; exit 1`), err: "INTERNAL: no luck", output: "{\"type\":\"turn.failed\"}\n", tail: "no luck\n{\"type\":\"turn.failed\"}\n"},
 		"a status":                         {spec: runtimetest.Script(`echo out; exit 3`), err: "INTERNAL: the program ended: exit status 3", output: "out\n", tail: "out\n"},
 		"a signal":                         {spec: runtimetest.Script(`echo out; kill -9 $$`), err: "INTERNAL: the program ended: killed by SIGKILL", output: "out\n", tail: "out\n"},

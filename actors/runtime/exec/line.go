@@ -88,12 +88,14 @@ func parseLine(text string) (l line, plain bool, err error) {
 	default:
 		return l, true, parley.Refuse(parley.InvalidArgument, "there is no type %.40q", kind)
 	}
+	// What only says something, and not as it should, may be a line of another program, which passes it on: nothing of it is lost.
+	says := kind == typeOutput || kind == typeError || kind == typeDone
 	whole := line{}
 	if err := json.Unmarshal(body, &whole); err != nil {
-		return l, false, parley.Refuse(parley.InvalidArgument, "%s: %s", kind, strings.TrimPrefix(err.Error(), "json: "))
+		return l, says, parley.Refuse(parley.InvalidArgument, "%s: %s", kind, strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if err := whole.check(); err != nil {
-		return l, false, err
+		return l, says, err
 	}
 	return whole, false, nil
 }

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"parley/internal/regular"
@@ -16,6 +18,7 @@ type claudeSettings struct {
 	allow   []string // rules that allow calls
 	sandbox bool     // commands may run in a sandbox, unasked
 	notes   bool     // notes between sessions, or plans, are in a folder that it names, written unasked
+	env     []string // names of variables that it gives to commands
 }
 
 // settingsFor returns all settings for a folder. Of those that cannot be read nothing is known but that they may switch on a sandbox.
@@ -37,10 +40,28 @@ func settingsFor(folder string, env func(string) (string, bool)) (all []claudeSe
 		case err != nil:
 			all = append(all, claudeSettings{sandbox: true})
 		default:
-			all = append(all, readClaudeSettings(text))
+			s := readClaudeSettings(text)
+			if filepath.Dir(filepath.Dir(path)) != folder {
+				s.env = nil // those of the person and of an administrator are theirs to set
+			}
+			all = append(all, s)
 		}
 	}
 	return append(all, flaggedSettings(env)...)
+}
+
+// StartsPrograms reports whether a variable may have a program that only reads, or the shell, start another one: git takes programs from its
+// configuration, and others from a file of options.
+func StartsPrograms(name string) bool {
+	if slices.Contains([]string{"PATH", "BASH_ENV", "ENV", "SHELL", "HOME", "XDG_CONFIG_HOME", "RIPGREP_CONFIG_PATH", "LESSOPEN"}, name) {
+		return true
+	}
+	for _, harmless := range []string{"GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_OPTIONAL_LOCKS", "GIT_TERMINAL_PROMPT"} {
+		if strings.HasPrefix(name, harmless) {
+			return false
+		}
+	}
+	return slices.ContainsFunc([]string{"GIT_", "LD_", "DYLD_", "CLAUDE_CODE_SHELL"}, func(begin string) bool { return strings.HasPrefix(name, begin) })
 }
 
 // settingsFlag has Claude Code take the settings of a file, or of a text in JSON.
@@ -77,7 +98,7 @@ func flaggedSettings(env func(string) (string, bool)) (all []claudeSettings) {
 }
 
 func (s claudeSettings) withoutRules() claudeSettings {
-	s.allow = nil
+	s.allow, s.env = nil, nil
 	return s
 }
 
@@ -88,11 +109,13 @@ func readClaudeSettings(text []byte) claudeSettings {
 	if len(text) == 0 {
 		return claudeSettings{}
 	}
-	var file, permissions map[string]json.RawMessage
+	var file, permissions, variables map[string]json.RawMessage
 	if json.Unmarshal(text, &file) != nil {
 		return claudeSettings{sandbox: true}
 	}
 	s := claudeSettings{sandbox: isSwitchedOn(file["sandbox"]), notes: isSet(file["autoMemoryDirectory"]) || isSet(file["plansDirectory"])}
+	_ = json.Unmarshal(file["env"], &variables) // what is no object sets nothing
+	s.env = slices.Sorted(maps.Keys(variables))
 	var rules []any
 	if json.Unmarshal(file["permissions"], &permissions) != nil || json.Unmarshal(permissions["allow"], &rules) != nil {
 		return s

@@ -13,9 +13,10 @@ import (
 )
 
 // unaskedByClaudeCode says why Claude Code might make a call without its prompt, in a terminal in the mode default, so that
-// PermissionRequest would not be called for it; "" where nothing says so. Versions 2.1.290 and 2.1.332 do so for three reasons beside the
-// settings' rules: a sandbox, in which commands run unasked; a skill or a command that has brought rules of its own, for the rest of the
-// turn; and some files, among them those of a folder that the settings name. Each can come with a repository.
+// PermissionRequest would not be called for it; "" where nothing says so. Versions 2.1.290 and 2.1.332 do so for four reasons beside the
+// settings' rules: a sandbox, in which commands run unasked; a command that only reads, as "git status", which runs another program where
+// a variable says so; a skill or a command that has brought rules of its own, for the rest of the turn; and some files, among them those of
+// a folder that the settings name. Each can come with a repository.
 func unaskedByClaudeCode(call toolCall, folder string, env func(string) (string, bool)) string {
 	settings := settingsFor(folder, env)
 	switch {
@@ -25,12 +26,24 @@ func unaskedByClaudeCode(call toolCall, folder string, env func(string) (string,
 		return ""
 	case slices.ContainsFunc(settings, func(s claudeSettings) bool { return s.sandbox }):
 		return "the settings have Claude Code run commands in a sandbox without a question"
+	case call.tool == "Bash" && setsPrograms(settings) != "":
+		return "the project's settings set " + setsPrograms(settings) + ", by which a command that only reads may run another program without a question"
 	case writesFile(call.tool) && slices.ContainsFunc(settings, func(s claudeSettings) bool { return s.notes }):
 		return "the settings name a folder in which Claude Code writes its notes or plans without a question"
 	case writesFile(call.tool) && !isPlainFile(call, folder, env):
 		return "Claude Code writes some files outside of the folder, and some in .claude, without a question"
 	}
 	return broughtRules(call)
+}
+
+// setsPrograms returns a variable of settings by which commands may run other programs, "" without one.
+func setsPrograms(settings []claudeSettings) string {
+	for _, s := range settings {
+		if i := slices.IndexFunc(s.env, StartsPrograms); i >= 0 {
+			return s.env[i]
+		}
+	}
+	return ""
 }
 
 func writesFile(tool string) bool { return tool == "Write" || tool == "Edit" || tool == "NotebookEdit" }

@@ -110,6 +110,36 @@ func TestRulesOfSkillsAreSeen(t *testing.T) {
 	}
 }
 
+// TestVariablesOfAProjectAreSeen has the settings of a project, and the person's own, set variables. Those of the project by which a command
+// that only reads may run another program have Claude Code ask. The tests of coding agents run such a command.
+func TestVariablesOfAProjectAreSeen(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"env":{"GIT_CONFIG_COUNT":"1"}}`:                          "GIT_CONFIG_COUNT",
+		`{"env":{"EDITOR":"ed","HOME":"."}}`:                        "HOME",
+		"\ufeff" + `{"env":{"RIPGREP_CONFIG_PATH":"rc"}}`:           "RIPGREP_CONFIG_PATH",
+		`{"env":{"PATH":"."},"permissions":{"allow":["Read"]}}`:     "PATH",
+		`{"env":{"GIT_AUTHOR_NAME":"a","GIT_TERMINAL_PROMPT":"0"}}`: "",
+		`{"env":{"DATABASE_URL":"a"}}`:                              "",
+		`{"env":[]}`:                                                "",
+		`{"Env":{"PATH":"."}}`:                                      "",
+	} {
+		for _, path := range []string{"project/.claude/settings.json", "project/.claude/settings.local.json", "home/.claude/settings.json"} {
+			root := t.TempDir()
+			conversation := filepath.Join(root, "c.jsonl")
+			writeBelow(t, filepath.Join(root, path), text)
+			writeBelow(t, conversation, `{"id":"toolu_1"}`)
+			env := func(name string) (string, bool) {
+				return map[string]string{"HOME": filepath.Join(root, "home"), "CLAUDE_CODE_ENTRYPOINT": "cli"}[name], true
+			}
+			call := toolCall{event: PreToolUse, id: "toolu_1", tool: "Bash", mode: "default", input: json.RawMessage(`{"command":"git status"}`), transcript: conversation}
+			why := unaskedByClaudeCode(call, filepath.Join(root, "project"), env)
+			if seen := want != "" && strings.HasPrefix(path, "project"); strings.Contains(why, "set "+want+", by which") != seen || !seen && why != "" {
+				t.Errorf("%s in %s: %q", text, path, why)
+			}
+		}
+	}
+}
+
 // TestSandboxIsSeen has settings switch on a sandbox in each way that Claude Code takes, and in none.
 func TestSandboxIsSeen(t *testing.T) {
 	const on = "the settings have Claude Code run commands in a sandbox without a question"

@@ -209,8 +209,8 @@ func (h ownHook) asks() bool {
 	return h.event == hook.PermissionRequest || h.event == hook.PreToolUse && !slices.Contains(h.args, leasesFlag)
 }
 
-// replaced returns which variables a project's settings give to the hooks that may put another program in the hook's place. One of them is
-// enough for a repository to have no hook run, and no call asked.
+// replaced returns which variables a project's settings give to the hooks that may put another program in the hook's place, or in that of a
+// command. One of the first is enough for a repository to have no hook run, and no call asked.
 func replaced(sources []source) (wrong []string) {
 	for _, from := range sources {
 		if from.flag != " --project" {
@@ -219,6 +219,9 @@ func replaced(sources []source) (wrong []string) {
 		var env map[string]any
 		_ = json.Unmarshal(from.doc.get("env"), &env) // what is no object sets nothing
 		names := slices.DeleteFunc(slices.Sorted(maps.Keys(env)), func(name string) bool { return !replacesPrograms(name) })
+		if others := slices.DeleteFunc(slices.Sorted(maps.Keys(env)), func(name string) bool { return replacesPrograms(name) || !hook.StartsPrograms(name) }); len(others) > 0 {
+			wrong = append(wrong, fmt.Sprintf("%s sets %s, by which a command that was allowed, as git status, may run another program: take it out", from.path, strings.Join(others, ", ")))
+		}
 		if len(names) > 0 {
 			wrong = append(wrong, fmt.Sprintf("%s sets %s, which may have another program run in place of the hook, so that nothing is asked: take it out", from.path, strings.Join(names, ", ")))
 		}

@@ -50,6 +50,7 @@ func TestCheckFindsWhatDoesNotAsk(t *testing.T) {
 		"detaches":         {agent: claude, changed: map[string]func(string) string{own: replacing(` || {`, ` & true || {`)}, want: "not as setup enters it"},
 		"is wrapped":       {agent: claude, changed: map[string]func(string) string{own: replacing(`"command": "`, `"command": "env A=1 `)}, want: "not as setup enters it"},
 		"another program":  {agent: claude, files: map[string]string{project: `{"env": {"CLAUDE_CODE_SHELL_PREFIX": "true", "EDITOR": "ed"}}`}, want: "settings.json sets CLAUDE_CODE_SHELL_PREFIX, which may have another program run in place of the hook"},
+		"another command":  {agent: claude, files: map[string]string{project: `{"env": {"GIT_CONFIG_COUNT": "1", "GIT_AUTHOR_NAME": "me"}}`}, want: "settings.json sets GIT_CONFIG_COUNT, by which a command that was allowed"},
 		"another path":     {agent: claude, files: map[string]string{local: `{"env": {"PATH": ".", "LD_PRELOAD": "x.so"}}`}, want: "sets LD_PRELOAD, PATH, which"},
 		"own path":         {agent: claude, changed: map[string]func(string) string{own: replacing(`{`, `{"env": {"PATH": "/bin"},`)}},
 		"some events":      {agent: claude, changed: map[string]func(string) string{own: replacing(`"PermissionRequest"`, `"Permission"`)}, want: "no hook on PermissionRequest"},
@@ -68,9 +69,9 @@ func TestCheckFindsWhatDoesNotAsk(t *testing.T) {
 			o.Default = "/elsewhere"
 		}, changed: map[string]func(string) string{own: func(text string) string { return strings.ReplaceAll(text, " --state /state", "") }}, want: "that of /elsewhere"},
 
-		"nobody there, as the mode": {agent: claude, changed: map[string]func(string) string{own: replacing(" || ", " --when-away mode || ")}, want: "no node runs, so a call runs unasked if"},
-		"nobody there, denied":      {agent: claude, changed: map[string]func(string) string{own: replacing(" || ", " --when-away=deny || ")}},
-		"the mode, and a node runs": {agent: claude, changed: map[string]func(string) string{own: replacing(" || ", " --when-away mode || ")}, options: func(o *Options) { o.Running = true }},
+		"nobody there, as the mode": {agent: claude, changed: map[string]func(string) string{own: replacing(" --state /state", " --state /state --when-away mode")}, want: "no node runs, so a call runs unasked if"},
+		"nobody there, denied":      {agent: claude, changed: map[string]func(string) string{own: replacing(" --state /state", " --state /state --when-away=deny")}},
+		"the mode, and a node runs": {agent: claude, changed: map[string]func(string) string{own: replacing(" --state /state", " --state /state --when-away mode")}, options: func(o *Options) { o.Running = true }},
 		"others, own":               {agent: claude, changed: map[string]func(string) string{own: replacing(`"PreToolUse": [`, `"PreToolUse": [{"matcher": "", "hooks": [{"type": "command", "command": "echo yes"}]},`)}, want: `hooks of others may allow calls unasked in the mode default in a terminal, and change what was allowed in any mode, of which you are told once it has run: "echo yes" on PreToolUse in `},
 		"others, project":           {agent: claude, files: map[string]string{project: othersOn("PermissionRequest")}, want: `"echo \n yes" on PermissionRequest in `},
 		"others, local":             {agent: claude, files: map[string]string{local: othersOn("PreToolUse")}, want: "project/.claude/settings.local.json"},

@@ -69,13 +69,18 @@ func wakeHook(event, command string) eventHook {
 }
 
 // otherwise is what a shell does if the hook of an agent before it, which is a command, fails: it says how to take the hooks out of
-// the file shown, and ends with the status that blocks.
+// the file shown, and ends with the status that blocks. A program that has lost its text fails too, as a full disk or a power cut leaves it
+// during an update: a shell runs an empty file as a script that succeeds, and a call would run unasked.
 func otherwise(agent, command, shown string) string {
 	entry := "parley hook"
 	if strings.Contains(command, clientName+" hook ") {
 		entry = clientName + " hook"
 	}
-	return " || { echo " + shell.Word(fmt.Sprintf(`parley: the hook could not run, so this call is blocked. To take the hooks out: `+
+	program := ""
+	if words, err := shell.Split(command); err == nil && len(words) > 0 {
+		program = words[0]
+	}
+	return ` && [ -s "$(command -v ` + shell.Word(program) + `)" ] || { echo ` + shell.Word(fmt.Sprintf(`parley: the hook could not run, so this call is blocked. To take the hooks out: `+
 		`delete the entries with "%s" in %s, or where parley runs: parley setup %s --remove`, entry, shown, agent)) + " >&2; exit 2; }"
 }
 

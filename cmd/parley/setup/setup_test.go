@@ -137,13 +137,11 @@ func TestTOMLStrings(t *testing.T) {
 }
 
 // TestHooksThatFailBlockCallsAlone runs what setup enters with a program that ends with the status 2, as one of Go does that panics or cannot
-// have a thread. The status 2 has an agent block. That is for calls: on other events it would keep a person from ending a turn, or from a
-// prompt.
+// have a thread, and with one that has lost its text, as a full disk or a power cut leaves it during an update: a shell runs an empty file as
+// a script that succeeds. The status 2 has an agent block. That is for calls: on other events it would keep a person from ending a turn, or
+// from a prompt. A program that succeeds blocks nothing.
 func TestHooksThatFailBlockCallsAlone(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "parley"), []byte("#!/bin/sh\nexit 2\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	status := func(command string) int {
 		t.Helper()
 		c := exec.Command("/bin/sh", "-c", command)
@@ -154,19 +152,34 @@ func TestHooksThatFailBlockCallsAlone(t *testing.T) {
 		return c.ProcessState.ExitCode()
 	}
 	o, _ := person(t)
-	for _, a := range []hook.Agent{hook.ClaudeCode(), hook.Codex(), hook.GeminiCLI(), hook.QwenCode()} {
-		s := settings{Options: o, agent: a, runs: "parley"}
-		all := s.hooks("settings.json")
-		if isOneFile(a) {
-			all = s.oneFileHooks("settings.json")
+	program := filepath.Join(folder, "parley")
+	for _, test := range []struct {
+		text           string
+		ofCall, others int // statuses
+		asItIs         int
+	}{{"#!/bin/sh\nexit 2\n", 2, 1, 2}, {"", 2, 0, 0}, {"#!/bin/sh\nexit 0\n", 0, 0, 0}} {
+		if err := os.WriteFile(program, []byte(test.text), 0o700); err != nil {
+			t.Fatal(err)
 		}
-		for _, h := range all {
-			want := 1
-			if slices.Contains([]string{hook.PreToolUse, hook.PermissionRequest, geminiEvents[hook.PreToolUse]}, h.event) || h.Wakes { // with 2 it wakes
-				want = 2
-			}
-			if got := status(h.Command); got != want {
-				t.Errorf("%s, %s: the status is %d", a.Name, h.event, got)
+		for _, runs := range []string{"parley", program} {
+			for _, a := range []hook.Agent{hook.ClaudeCode(), hook.Codex(), hook.GeminiCLI(), hook.QwenCode()} {
+				s := settings{Options: o, agent: a, runs: runs}
+				all := s.hooks("settings.json")
+				if isOneFile(a) {
+					all = s.oneFileHooks("settings.json")
+				}
+				for _, h := range all {
+					want := test.others
+					switch {
+					case h.Wakes, strings.HasSuffix(h.Command, leasesFlag): // their status counts, and a lease is no gate
+						want = test.asItIs
+					case slices.Contains([]string{hook.PreToolUse, hook.PermissionRequest, geminiEvents[hook.PreToolUse]}, h.event):
+						want = test.ofCall
+					}
+					if got := status(h.Command); got != want {
+						t.Errorf("%s, %s, with the program %q: the status is %d", a.Name, h.event, test.text, got)
+					}
+				}
 			}
 		}
 	}
