@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -389,6 +390,63 @@ func TestSkillsOfSubagentsRunNothingUnasked(t *testing.T) {
 			end()
 			if results := c.model.Results(prompt); isThere(c.project, "unasked") || len(results) != 1 || !strings.Contains(results[0].Text, "denied in Parley: nobody has looked at it") {
 				t.Errorf("the command has run: %t; the model has read %q", isThere(c.project, "unasked"), results)
+			}
+		})
+	}
+}
+
+// TestFoldersAddedInATerminalAreAskedAbout has a person add a folder to a session by /add-dir, also before /clear. A subagent that it defines is
+// asked about, before its skill runs a command.
+func TestFoldersAddedInATerminalAreAskedAbout(t *testing.T) {
+	t.Parallel()
+	const first, prompt = "Say hello", "Have it done"
+	call := modeltest.Call{Tool: "Agent", Input: map[string]any{"description": "do it", "prompt": "Do the task of a subagent", "subagent_type": "helper"}}
+	for _, test := range []struct {
+		agent   string
+		cleared bool
+	}{{newestClaude, true}, {olderClaude, false}} {
+		t.Run(test.agent, func(t *testing.T) {
+			t.Parallel()
+			turns := []modeltest.Turn{{Calls: []modeltest.Call{call}}, {Text: "I am ready"}}
+			if !test.cleared { // the conversation has an answer already
+				turns = slices.Insert(turns, 0, modeltest.Turn{Text: "Hello there"})
+			}
+			c := newClaudeOf(t, test.agent, modeltest.Script{Prompt: prompt, Turns: turns}, modeltest.Script{Prompt: first, Turns: []modeltest.Turn{{Text: "Hello there"}}})
+			c.writeText(t, filepath.Join(filepath.Dir(c.home), "other", ".claude", "agents", "helper.md"), "---\nname: helper\ndescription: helps\nskills: neat\n---\nYou help.\n")
+			c.writeText(t, filepath.Join(c.project, ".claude", "skills", "neat", "SKILL.md"), "---\nname: neat\ndescription: makes things neat\n---\nBe neat.\n!`touch unasked`\n")
+			state := c.setUp(t, "claude-code")
+			attend(t, state)
+			s := inTerminal(t, c.command(t.Context(), first, "--permission-mode", "acceptEdits"))
+			s.expect(t, "Hello there")
+			s.enter(t, "/add-dir ../other", "the folder is named", func() bool { return strings.Contains(s.shown(), "Entertoconfirm") })
+			if test.agent == newestClaude { // it asks first whether the folder is trusted, and has No in front
+				for !strings.Contains(s.shown(), "Yes,forthissession") {
+					s.press(t, "\x1b[B")
+					time.Sleep(500 * time.Millisecond) // between two keys
+					s.press(t, "\r")
+					time.Sleep(500 * time.Millisecond)
+				}
+			}
+			eventually.Holds(t, "the folder is added", func() bool {
+				s.press(t, "\r")
+				return isThere(state, filepath.Join("parley", hook.AddedFolder)) || isThere(state, hook.AddedFolder)
+			})
+			if test.cleared {
+				s.enter(t, "/clear", "the session is new", func() bool {
+					return strings.Contains(s.shown(), "(no content)") || strings.Contains(s.shown(), "clear")
+				})
+			}
+			s.enter(t, prompt, "the model is asked", func() bool {
+				_, _, err := runTest(t.Context(), state, nil, "permit", "ls")
+				return err == 0 && len(c.model.Results(prompt)) == 0
+			})
+			decide(t, state, "deny", awaitCall(t, state, "helper"), "--message", "nobody has looked at it")
+			eventually.Holds(t, "the model reads it", func() bool {
+				results := c.model.Results(prompt)
+				return len(results) == 1 && strings.Contains(results[0].Text, "denied in Parley: nobody has looked at it")
+			})
+			if isThere(c.project, "unasked") {
+				t.Error("the command has run")
 			}
 		})
 	}

@@ -111,7 +111,7 @@ On PreToolUse a call without effect, and one that the agent's own settings allow
 		}
 		response, d, err := agent.Run(ctx, env.stdin, hook.Options{
 			As: env.options.as, Timeout: time.Duration(timeout), WaitAnyway: waitAnyway, SkipAsked: skipAsked, LeasesOnly: leases, WhenAway: away, Client: env.clientOf, Env: env.lookup,
-			Dial: env.dial, Holder: env.options.state.nodeProcess, Tools: mcp.ToolNames(), Unheard: env.options.state.in(api.UnheardFolder),
+			Dial: env.dial, Holder: env.options.state.nodeProcess, Tools: mcp.ToolNames(), Unheard: env.options.state.in(api.UnheardFolder), Added: env.options.state.in(hook.AddedFolder),
 		})
 		if err != nil {
 			return err

@@ -34,6 +34,8 @@ type toolCall struct {
 	folder  string          // in which the agent works at the moment
 	mode    string          // the agent's permission mode
 	source  string          // why a session starts or ends
+	added   []string        // folders that were added to the session; on DirectoryAdded, the one that is
+	hidden  bool            // the former are not known
 	part    string          // the ID of the subagent that makes it; "" for the agent itself
 	kind    string          // of that subagent, as its user calls it
 
@@ -72,6 +74,7 @@ func (a Agent) readCall(text []byte) (toolCall, error) {
 		Last    string          `json:"last_assistant_message"`
 		Prompt  string          `json:"prompt"`
 		Lines   string          `json:"transcript"`
+		Added   string          `json:"directory"`
 		wanted
 	}
 	if err := json.Unmarshal(text, &in); err != nil {
@@ -83,6 +86,9 @@ func (a Agent) readCall(text []byte) (toolCall, error) {
 	}
 	call := toolCall{event: in.Event, session: in.Session, id: in.ID, tool: in.Tool, input: in.Input, folder: in.Folder, mode: in.Mode, part: in.Part, kind: in.Kind, source: cmp.Or(in.Source, in.Reason), transcript: in.Path, last: in.Last, prompt: in.Prompt, lines: in.Lines, wanted: in.wanted}
 	switch in.Event {
+	case DirectoryAdded:
+		call.added = []string{in.Added}
+		return call, nil
 	case SubagentStop, Stop, SessionEnd, SessionStart, UserPromptSubmit, PostToolBatch, FileChanged:
 		return call, nil
 	case Elicitation:

@@ -40,7 +40,7 @@ const (
 // ClaudeTools returns the tools of Claude Code, by name.
 func ClaudeTools() []ClaudeTool {
 	const starts = "starts a subagent, whose calls are asked about one by one. It is asked about where the folder, or one above it, " +
-		"has `.claude/agents`, whose files run commands, or Git's main worktree of one, or one of `--add-dir` (seen on Linux), where a definition of yours loads `skills`, which a " +
+		"has `.claude/agents`, whose files run commands, or Git's main worktree of one, or one of `--add-dir` (seen on Linux) or of `/add-dir`, where a definition of yours loads `skills`, which a " +
 		"folder may bring too, where it is of a plugin, and where the subagent works elsewhere (`isolation`)"
 	return []ClaudeTool{
 		{Name: "Agent", Why: starts, free: startsHere},
@@ -130,6 +130,9 @@ func textMember(input json.RawMessage, name string) (text string, ok bool) {
 	return text, true
 }
 
+// startsSubagent reports whether a tool of Claude Code starts a subagent.
+func startsSubagent(tool string) bool { return tool == "Agent" || tool == "Task" }
+
 // startsHere reports whether a call starts a subagent of Claude Code's own or of the person's, as its session works. The
 // definition of a subagent may have hooks, MCP servers and skills, which run commands. It may replace one of Claude
 // Code's own. A repository can bring one, also in a plugin, which it enables in its settings or has among its skills.
@@ -149,7 +152,10 @@ func startsHere(call toolCall, folder string, env func(string) (string, bool)) b
 		return false
 	}
 	own := filepath.Join(ClaudeConfig(env), "agents")
-	for _, added := range addedFolders(env) {
+	if call.hidden {
+		return false
+	}
+	for _, added := range append(addedFolders(env), call.added...) {
 		if _, err := os.Lstat(filepath.Join(added, ".claude", "agents")); !errors.Is(err, fs.ErrNotExist) {
 			return false
 		}

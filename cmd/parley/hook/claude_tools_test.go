@@ -1,11 +1,17 @@
 package hook
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -117,4 +123,50 @@ func TestAddedFoldersDefineSubagents(t *testing.T) {
 		}
 		end()
 	}
+}
+
+// TestFoldersAddedLaterDefineSubagents adds folders to a session that runs, as a person does with /add-dir. One defines subagents. What was
+// noted of an earlier process of the same ID is forgotten as a session starts, and what cannot be read counts as such a folder.
+func TestFoldersAddedLaterDefineSubagents(t *testing.T) {
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "other", ".claude", "agents"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	noNode := func(context.Context) (net.Conn, error) { return nil, fs.ErrNotExist }
+	o := Options{Added: filepath.Join(root, "state", AddedFolder), Dial: noNode, Env: func(name string) (string, bool) {
+		set := map[string]string{"CLAUDE_PID": strconv.Itoa(os.Getpid()), "CLAUDE_PROJECT_DIR": filepath.Join(root, "project"), "HOME": root}[name]
+		return set, set != ""
+	}}
+	run := func(format string, values ...any) Decision {
+		t.Helper()
+		_, d, err := ClaudeCode().Run(t.Context(), strings.NewReader(fmt.Sprintf(format, values...)), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	check := func(when string, free bool) {
+		t.Helper()
+		d := run(`{"hook_event_name":"PreToolUse","session_id":"s","tool_use_id":"t","cwd":%q,"permission_mode":"auto","tool_name":"Agent",`+
+			`"tool_input":{"description":"do it","prompt":"do it","subagent_type":"helper"}}`, filepath.Join(root, "project"))
+		if (d == left) != free {
+			t.Errorf("%s: %+v", when, d)
+		}
+	}
+	check("nothing was added", true)
+	run(`{"hook_event_name":"DirectoryAdded","session_id":"s","directory":%q,"source":"slash_command"}`, filepath.Join(root, "third"))
+	check("one without subagents", true)
+	run(`{"hook_event_name":"DirectoryAdded","session_id":"s","directory":%q,"source":"slash_command"}`, filepath.Join(root, "other"))
+	check("one with subagents", false)
+	run(`{"hook_event_name":"SessionStart","session_id":"t","source":"clear"}`)
+	check("cleared", false)
+	run(`{"hook_event_name":"SessionStart","session_id":"u","source":"startup"}`)
+	check("another process", true)
+	if err := os.WriteFile(o.Added, nil, 0o600); err == nil {
+		t.Fatal("it is a folder")
+	}
+	if err := os.Mkdir(filepath.Join(o.Added, strconv.Itoa(os.Getpid())+"-x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	check("a note that cannot be read", false)
 }

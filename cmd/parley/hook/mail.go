@@ -16,6 +16,7 @@ const (
 	SessionStart     = "SessionStart"
 	UserPromptSubmit = "UserPromptSubmit"
 	PostToolBatch    = "PostToolBatch"
+	DirectoryAdded   = "DirectoryAdded"
 	FileChanged      = "FileChanged" // of the wake file, which the node changes when an idle session has mail
 )
 

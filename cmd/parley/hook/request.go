@@ -49,6 +49,7 @@ type Options struct {
 	WhenAway   Away // what happens where nobody decides
 
 	Unheard string // path of api.UnheardFolder; "" notes nothing
+	Added   string // path of AddedFolder; "" notes nothing
 
 	Tools []string // the names of the tools of Parley's MCP server
 
@@ -82,7 +83,12 @@ func (a Agent) Run(ctx context.Context, in io.Reader, o Options) (response *Resp
 	switch {
 	case err != nil:
 		return nil, undecided("%s", terminal.Message(err)), nil
+	case call.event == DirectoryAdded:
+		return nil, left, a.noteAdded(call.added[0], o)
 	case call.carries():
+		if call.event == SessionStart && call.source == "startup" {
+			_ = o.forgetAdded(a) // what stays has more asked about
+		}
 		response, _ := a.carry(ctx, call, o)
 		return response, left, nil
 	case call.ends():
@@ -132,6 +138,11 @@ func (a Agent) ask(ctx context.Context, call toolCall, o Options) Decision {
 		return Decision{Decided: true, Allowed: true, Reason: "the agent's own mail in Parley"}
 	case failed != nil && parley.CodeOf(failed) != parley.NotRunning:
 		return undecided("%s", terminal.Message(failed))
+	}
+	if startsSubagent(call.tool) {
+		var err error
+		call.added, err = o.addedTo(a)
+		call.hidden = err != nil
 	}
 	asks := a.asksItself(call)
 	leaves := !asks && a.leaves(call, o.Env)

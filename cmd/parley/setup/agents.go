@@ -12,8 +12,9 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// LeastClaudeCode is the least version of Claude Code whose PreToolUse asks in every mode, and takes a form's answers.
-const LeastClaudeCode = "2.1.85"
+// LeastClaudeCode is the least version of Claude Code whose PreToolUse asks in every mode, takes a form's answers, and that runs the hooks of
+// events which it knows where there are others: an earlier one runs none.
+const LeastClaudeCode = "2.1.101"
 
 // Files returns the files of a coding agent's settings with the entries of Parley, or without them. It writes nothing.
 func Files(ctx context.Context, agent hook.Agent, o Options) ([]File, error) {
@@ -212,6 +213,7 @@ func claudeHooks(command, away, otherwise string) []eventHook {
 		askHook(hook.Elicitation, asking+" || exit 1"),
 		endHook(hook.PostToolUse, command), endHook(hook.PostToolUseFailure, command), endHook(hook.SubagentStop, command), endHook(hook.Stop, command), endHook(hook.SessionEnd, command),
 		endHook(hook.SessionStart, command), endHook(hook.UserPromptSubmit, command), endHook(hook.PostToolBatch, command), wakeHook(hook.FileChanged, command),
+		endHook(hook.DirectoryAdded, command),
 	}
 }
 

@@ -154,7 +154,7 @@ func TestSetupReplacesEarlierEntries(t *testing.T) {
 		t.Fatal("it is no JSON")
 	}
 	own := d.own("claude-code")
-	if len(own) != 12 {
+	if len(own) != 13 {
 		t.Errorf("%d hooks of its own: %+v", len(own), own)
 	}
 	for _, h := range own {
