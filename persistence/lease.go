@@ -59,7 +59,7 @@ func AcquireLease(ctx context.Context, o Options, waiting func()) (*Lease, error
 	}
 	var denied violations
 	l.conn, err = nats.Connect(o.URL, append(access, nats.Name("parley lease"), nats.Timeout(connectTimeout), nats.MaxReconnects(-1),
-		nats.ReconnectWait(100*time.Millisecond), nats.PingInterval(leaseRenew), nats.MaxPingsOutstanding(2),
+		nats.ReconnectWait(100*time.Millisecond), nats.IgnoreAuthErrorAbort(), nats.PingInterval(leaseRenew), nats.MaxPingsOutstanding(2),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			denied.note(err)
 			o.Log.Debug("lease's connection", "error", err)

@@ -71,7 +71,8 @@ func connect(o *Options) (*link, error) {
 		nats.Timeout(connectTimeout),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(100 * time.Millisecond),
-		nats.ReconnectBufSize(-1), // a commit that could not be sent must not be sent later
+		nats.IgnoreAuthErrorAbort(), // a user may be let in again
+		nats.ReconnectBufSize(-1),   // a commit that could not be sent must not be sent later
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			l.interrupt(fmt.Errorf("connection lost: %w", errors.Join(nats.ErrDisconnected, err)))
 		}),
