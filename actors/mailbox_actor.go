@@ -129,7 +129,11 @@ func (b *mailboxActor) expireForms() {
 		}
 	}
 	if b.state.Topic.IsDue(b.node.clock()) {
-		if _, err := b.decide(mailbox.PostDigests{Gone: b.node.isArchived}); err != nil {
+		_, err := b.decide(mailbox.PostDigests{Gone: b.node.isArchived})
+		if err != nil { // a post is in an archive
+			_, err = b.decide(mailbox.PostDigests{Gone: b.node.isArchived, Unread: true})
+		}
+		if err != nil {
 			b.node.log.Warn("digests are not sent", "mailbox", b.reg.id.String(), "error", err)
 		}
 	}

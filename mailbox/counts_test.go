@@ -157,3 +157,44 @@ func TestReportOfCountsIsBounded(t *testing.T) {
 	}
 	v.CheckReplay()
 }
+
+// TestGroupOfAPeerCounts has a group on another node pass a message on to two agents of the sender's node, of which one is archived. The counts are that
+// group's word, over the nodes, and what is delivered twice counts once.
+func TestGroupOfAPeerCounts(t *testing.T) {
+	t.Parallel()
+	v := mailboxtest.New(t)
+	for _, name := range []string{"host@A", "fae@A", "bob@A", "host@B"} {
+		v.Add(name)
+	}
+	v.NameAgents()
+	v.Introduce("host@A", "host@B")
+	v.Must("host@A", mailbox.PostMessage{To: "B", Post: parley.Post{Text: "know @fae and @bob"}})
+	v.Deliver(false)
+	for _, name := range []string{"fae", "bob"} {
+		v.Must("host@B", mailbox.SetMember{Agent: "@mail/0/" + name, In: true})
+	}
+	v.Deliver(false)
+	v.Must("bob@A", mailbox.ArchiveAgent{By: v.States["host@A"].ID})
+	v.OnRefusal = func(_, _, _ string) {}
+	v.Must("host@A", mailbox.PostMessage{To: "B", Post: parley.Post{Text: "the news"}})
+	v.Deliver(true)
+	sent := func() *mailbox.Message { all := v.Messages("host@A"); return all[len(all)-1] }
+	check := func(want string, all bool) {
+		t.Helper()
+		if got := countsOf(sent()); len(got) != 1 || got[0] != want {
+			t.Errorf("counted %q, wanted %q", got, want)
+		}
+		if so, err := mailbox.CameToAll(v.States["host@A"], sent(), events.Shown); err != nil || so != all {
+			t.Errorf("with all that it reached: %v, %v", so, err)
+		}
+	}
+	check("2 1 0 0 0 0", false)
+	for _, m := range v.Messages("fae@A") {
+		if m.Posted != nil && m.Posted.To == v.States["fae@A"].ID {
+			v.Must("fae@A", mailbox.HandleMessages{Reader: v.States["fae@A"].ID, Numbers: []uint64{m.Number}, How: events.WasRead})
+		}
+	}
+	v.Deliver(true)
+	check("2 1 1 1 1 0", true)
+	v.CheckReplay()
+}

@@ -265,8 +265,12 @@ func endStream(s *State, agent capabilities.ID, now capabilities.Time) []events.
 	return []events.Event{&events.MemberSet{Agent: agent, Date: now}}
 }
 
-// PostDigests sends the digests whose time has come. Gone reports whether an agent is archived, whose subscription ends.
-type PostDigests struct{ Gone func(capabilities.ID) bool }
+// PostDigests sends the digests whose time has come. Gone reports whether an agent is archived, whose subscription ends. With Unread no post is
+// read for what its author calls itself: one in an archive holds up no digest.
+type PostDigests struct {
+	Gone   func(capabilities.ID) bool
+	Unread bool
+}
 
 func (c PostDigests) decide(s *State, now capabilities.Time, ids IDs) (evs []events.Event, err error) {
 	if s.Topic == nil || s.Profile.Archived {
@@ -284,7 +288,7 @@ func (c PostDigests) decide(s *State, now capabilities.Time, ids IDs) (evs []eve
 			evs = append(append(evs, endStream(s, one.Agent, now)...), &events.TopicSubscribed{Agent: one.Agent})
 			continue
 		}
-		subject, text, err := digest(s, one)
+		subject, text, err := digest(s, one, c.Unread)
 		if err != nil {
 			return nil, err
 		}
@@ -299,10 +303,11 @@ func (c PostDigests) decide(s *State, now capabilities.Time, ids IDs) (evs []eve
 }
 
 // digest returns the subject and the text of a digest. What others wrote stands in quotes, a line each. It fails with PagedOut.
-func digest(s *State, of Subscriber) (subject, text string, err error) {
+func digest(s *State, of Subscriber, unread bool) (subject, text string, err error) {
 	t := s.Topic
 	var b strings.Builder
-	lines, shown := 0, 0
+	var posts []TopicPost
+	shown := 0
 	byAuthor := map[capabilities.ID]int{}
 	authors := 0
 	for _, p := range t.Posts {
@@ -314,17 +319,18 @@ func digest(s *State, of Subscriber) (subject, text string, err error) {
 		if byAuthor[account]++; byAuthor[account] == 1 {
 			authors++
 		}
-		if lines == digestLines || byAuthor[account] > digestOfAuthor {
-			continue
+		if len(posts) < digestLines && byAuthor[account] <= digestOfAuthor {
+			posts = append(posts, p)
 		}
-		lines++
-		name, err := authorName(s, p.Author)
-		if err != nil {
-			return "", "", err
-		}
-		fmt.Fprintf(&b, "#%d %s: %s\n", p.Number, name, parley.Quoted(p.Line, maxPostLine))
 	}
-	if more := shown - lines; more > 0 {
+	names, err := authorNames(s, posts, unread)
+	if err != nil {
+		return "", "", err
+	}
+	for i, p := range posts {
+		fmt.Fprintf(&b, "#%d %s: %s\n", p.Number, names[i], parley.Quoted(p.Line, maxPostLine))
+	}
+	if more := shown - len(posts); more > 0 {
 		fmt.Fprintf(&b, "%d more, of %d authors in all\n", more, authors)
 	}
 	fmt.Fprintf(&b, "Read them with read_topic, or parley topic read %s.", t.Name)
@@ -335,20 +341,48 @@ func digest(s *State, of Subscriber) (subject, text string, err error) {
 	return t.Name + ": " + what, b.String(), nil
 }
 
-// authorName returns the topic's name for the author of a post. It fails with PagedOut.
-func authorName(s *State, id capabilities.ID) (string, error) {
-	if id == s.Profile.Host {
-		return "host", nil
+// authorNames returns the topic's names for the authors of posts. Those whom it has none for are shown as what they call themselves, which
+// their posts say. It fails with PagedOut, once for all posts.
+func authorNames(s *State, posts []TopicPost, unread bool) ([]string, error) {
+	names := make([]string, len(posts))
+	var strangers []int
+	var numbers []uint64
+	for i, p := range posts {
+		name, err := s.Names.Of(p.Author)
+		if _, absent := errors.AsType[*PagedOut](err); absent {
+			return nil, err
+		}
+		switch ulid := p.Author.ULID.String(); {
+		case p.Author == s.Profile.Host:
+			names[i] = "host"
+		case name != "":
+			names[i] = parley.Shown(name, maxTopicName)
+		default:
+			names[i] = "agent-" + ulid[len(ulid)-unknownAuthorID:]
+			strangers, numbers = append(strangers, i), append(numbers, p.Number)
+		}
 	}
-	name, err := s.Names.Of(id)
-	if _, absent := errors.AsType[*PagedOut](err); absent {
-		return "", err
+	if unread {
+		return names, nil
 	}
-	if name != "" {
-		return parley.Shown(name, maxTopicName), nil
+	said, err := s.Mail.Messages(numbers)
+	if err != nil {
+		return nil, err
 	}
-	ulid := id.ULID.String()
-	return "agent-" + ulid[len(ulid)-unknownAuthorID:], nil
+	for k, i := range strangers {
+		if e := said[k].Posted; e != nil {
+			names[i] = cmp.Or(parley.Called(authorSaid(e)), names[i])
+		}
+	}
+	return names, nil
+}
+
+// authorSaid returns what the author of a message calls itself.
+func authorSaid(e *events.MessagePosted) string {
+	if e.Author.IsZero() || e.Author == e.From {
+		return e.Sender
+	}
+	return e.AuthorSaid
 }
 
 // surplusPost returns the event by which a topic dismisses the oldest post of an author that has as many as are kept. All agents of

@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -209,7 +210,11 @@ func (l *link) send(after uint64, data []byte) (reply string, err error) {
 	msg.Header[nats.ExpectedLastSeqHdr] = []string{strconv.FormatUint(after, 10)}
 	msg.Reply = reply
 	msg.Data = data
-	return reply, l.conn.PublishMsg(msg)
+	err = l.conn.PublishMsg(msg)
+	if errors.Is(err, nats.ErrReconnectBufExceeded) { // nothing is kept for a server that is not there
+		err = fmt.Errorf("connection lost: %w", cmp.Or(l.conn.LastError(), nats.ErrDisconnected))
+	}
+	return reply, err
 }
 
 // flush flushes the names of the files with the commits that the embedded server has acknowledged.

@@ -56,6 +56,18 @@ func (o *order) failWith(err, taken error) {
 	}
 }
 
+// explain has Err say why a server refuses the node. What failed at first, the connection as a rule, does not say that.
+func (o *order) explain(why *parley.Error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failure == nil || permanent(o.failure) || o.failure.Error() == why.Error() {
+		return
+	}
+	o.failure = why
+	close(o.changed)
+	o.changed = make(chan struct{})
+}
+
 // recovered accepts appends again, unless the failure is permanent. Lost appends stay lost.
 func (o *order) recovered() error {
 	o.mu.Lock()
@@ -235,6 +247,10 @@ func checkBefore(ctx context.Context, j *Journal) error {
 }
 
 func (j *Journal) stillFailed(err error) error {
+	err = j.connection().denied.explain(err)
+	if _, refused := errors.AsType[refusal](err); refused {
+		j.order.explain(parley.AsError(err))
+	}
 	err = readOnly("the journal cannot be reopened", err)
 	if permanent(err) {
 		j.fail(err)

@@ -107,6 +107,7 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	}
 	if err := j.start(ctx); err != nil {
 		if j.line.link != nil {
+			err = j.line.denied.explain(err)
 			j.line.close()
 		}
 		j.archived.close()
@@ -179,6 +180,7 @@ func prepareToWrite(ctx context.Context, j *Journal) error {
 // replayAndFence replays the log. On an external server it then stores an empty commit, which fences an earlier writer. If that
 // writer has stored a commit meanwhile, replayAndFence replays again. It also retries while the servers elect a leader.
 func (j *Journal) replayAndFence(ctx context.Context) error {
+	said := ""
 	for end := time.Now().Add(serverStart); ; {
 		err := j.replay(ctx)
 		if j.o.URL == "" {
@@ -191,7 +193,10 @@ func (j *Journal) replayAndFence(ctx context.Context) error {
 		if parley.CodeOf(err) != parley.ReadOnly || time.Now().After(end) {
 			return err
 		}
-		j.log.Warn("the journal does not open yet", "error", err)
+		if why := err.Error(); why != said {
+			j.log.Warn("the journal does not open yet", "error", err)
+			said = why
+		}
 		select {
 		case <-time.After(lookAgain):
 		case <-ctx.Done():

@@ -57,8 +57,13 @@ func AcquireLease(ctx context.Context, o Options, waiting func()) (*Lease, error
 	if err != nil {
 		return nil, err
 	}
+	var denied violations
 	l.conn, err = nats.Connect(o.URL, append(access, nats.Name("parley lease"), nats.Timeout(connectTimeout), nats.MaxReconnects(-1),
-		nats.ReconnectWait(100*time.Millisecond), nats.PingInterval(leaseRenew), nats.MaxPingsOutstanding(2))...)
+		nats.ReconnectWait(100*time.Millisecond), nats.IgnoreAuthErrorAbort(), nats.PingInterval(leaseRenew), nats.MaxPingsOutstanding(2),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			denied.note(err)
+			o.Log.Debug("lease's connection", "error", err)
+		}))...)
 	if err != nil {
 		return nil, unreachable(err)
 	}
@@ -69,6 +74,9 @@ func AcquireLease(ctx context.Context, o Options, waiting func()) (*Lease, error
 				Bucket: o.streamName() + "_lease", Description: "which process runs a Parley node",
 				TTL: leaseTime, Replicas: o.Replicas, Storage: jetstream.FileStorage,
 			})
+			if last := denied.last.Load(); last != nil && isUnanswered(err) { // no answer will come
+				return *last
+			}
 			return err
 		})
 	}
@@ -77,7 +85,7 @@ func AcquireLease(ctx context.Context, o Options, waiting func()) (*Lease, error
 	}
 	if err != nil {
 		l.conn.Close()
-		return nil, unreachable(err)
+		return nil, denied.explain(unreachable(err))
 	}
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	l.cancel = cancel

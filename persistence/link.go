@@ -3,10 +3,12 @@ package persistence
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -53,6 +55,8 @@ type link struct {
 	stored  atomic.Uint64 // the first commit in the stream; 0 before begin
 	first   atomic.Uint64 // the first commit that is read from the stream
 
+	denied violations
+
 	failureMu  sync.Mutex
 	failure    error         // the reason why an answer may not come
 	interrupts chan struct{} // receives when failure is set
@@ -67,13 +71,14 @@ func connect(o *Options) (*link, error) {
 		nats.Timeout(connectTimeout),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(100 * time.Millisecond),
-		nats.ReconnectBufSize(-1), // a commit that could not be sent must not be sent later
+		nats.IgnoreAuthErrorAbort(), // a user may be let in again
+		nats.ReconnectBufSize(-1),   // a commit that could not be sent must not be sent later
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			l.interrupt(fmt.Errorf("connection lost: %w", errors.Join(nats.ErrDisconnected, err)))
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			o.Log.Debug("journal's connection", "error", err)
-			if errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), strconv.Quote(o.subject())) {
+			if l.denied.note(err) && strings.Contains(err.Error(), strconv.Quote(o.subject())) {
 				l.interrupt(err) // the server drops what it does not permit, and answers nothing
 			}
 		}),
@@ -135,9 +140,36 @@ func (l *link) dial(opts []nats.Option) (err error) {
 	return nil
 }
 
+// refusal is the error of a server that answers, and refuses what the node needs.
+type refusal struct{ error *parley.Error }
+
+func (r refusal) Error() string { return r.error.Error() }
+func (r refusal) Unwrap() error { return r.error }
+
+// violations has the last that a server did not permit on a connection. The server drops it, and answers nothing.
+type violations struct{ last atomic.Pointer[error] }
+
+// note keeps an error of the connection if it is such, and reports whether it is.
+func (v *violations) note(err error) bool {
+	if !errors.Is(err, nats.ErrPermissionViolation) {
+		return false
+	}
+	v.last.Store(&err)
+	return true
+}
+
+// explain returns the error of something that was done on the connection. Where that has ended by time, the violation is the reason.
+func (v *violations) explain(err error) error {
+	last := v.last.Load()
+	if _, said := errors.AsType[refusal](err); said || last == nil || parley.CodeOf(err) != parley.ReadOnly {
+		return err
+	}
+	return unreachable(*last)
+}
+
 func unreachable(err error) error {
 	if hint := refusalHint(err); hint != "" {
-		return parley.Refuse(parley.ReadOnly, "the server refuses the node: %v", err).WithHint("%s", hint)
+		return refusal{parley.Refuse(parley.ReadOnly, "the server refuses the node: %v", err).WithHint("%s", hint)}
 	}
 	return parley.Refuse(parley.ReadOnly, "the journal's server is out of reach: %v", err)
 }
@@ -148,6 +180,8 @@ const (
 	noJetStreamAccount = 10039
 	tooManyStreams     = 10027
 	tooMuchStored      = 10002
+	noPeers            = 10005
+	noCluster          = 10074
 )
 
 // serverError is the error of a server that has not stored a commit.
@@ -175,10 +209,24 @@ func refusalHint(err error) string {
 		return "docs/nats.md has the subjects that the user of the node needs"
 	case code == noJetStream, code == noJetStreamAccount, errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return "give the account of the node JetStream"
+	case errors.Is(err, nats.ErrMaxConnectionsExceeded), errors.Is(err, nats.ErrMaxAccountConnectionsExceeded):
+		return "the server or the account of the node takes no more connections: raise their limit"
+	case errors.Is(err, nats.ErrTLS), errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted), isOfCertificates(err):
+		return "--nats-tls-ca names the authorities that vouch for the servers, --nats-tls-cert and --nats-tls-key the certificate that servers ask for"
+	case code == noPeers, code == noCluster:
+		return "the cluster has not as many servers with JetStream, and room on them, as --replicas wants"
 	case code == tooManyStreams, code == tooMuchStored:
 		return "the account of the node has reached the limits of its JetStream: raise them"
 	}
 	return ""
+}
+
+// isOfCertificates reports whether an error is of the certificates of a connection, which the library does not always call one of TLS.
+func isOfCertificates(err error) bool {
+	_, invalid := errors.AsType[*tls.CertificateVerificationError](err)
+	alert, ended := errors.AsType[*net.OpError](err)
+	_, plain := errors.AsType[tls.RecordHeaderError](err)
+	return invalid || plain || ended && alert.Op == "remote error" // as crypto/tls says what the server has said
 }
 
 // interrupt ends the wait for an answer that may not come, with err.

@@ -1,13 +1,18 @@
 package persistence
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"parley"
 	"parley/internal/eventually"
@@ -19,6 +24,7 @@ type refusingServer struct {
 	*natsserver.Server
 	port           int
 	folder, config string
+	password       string // of the user node; "" for right
 }
 
 // documented are the subjects that docs/nats.md gives the user of a node.
@@ -31,11 +37,11 @@ func (s *refusingServer) configure(t *testing.T, subjects, jetStream string) {
 listen: 127.0.0.1:%d
 jetstream { store_dir: %q, sync_interval: always }
 accounts {
-  NODES { %s, users: [ { user: node, password: right, permissions: { publish: [ %s ], subscribe: [ %s ] } } ] }
+  NODES { %s, users: [ { user: node, password: %s, permissions: { publish: [ %s ], subscribe: [ %s ] } }, { user: keeper, password: keeper } ] }
   SYSTEM { users: [ { user: system, password: system } ] }
 }
 system_account: SYSTEM
-`, s.port, s.folder, jetStream, subjects, subjects)
+`, s.port, s.folder, jetStream, cmp.Or(s.password, "right"), subjects, subjects)
 	if err := os.WriteFile(s.config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -50,10 +56,11 @@ func (s *refusingServer) url(password string) string {
 	return fmt.Sprintf("nats://node:%s@127.0.0.1:%d", password, s.port)
 }
 
-// TestServerThatRefusesANodeSaysWhy has an account of a NATS system refuse a node in each way that accounts have. The documented subjects are enough. Each
-// refusal names itself and says what to do, nothing acknowledged is lost, and the journal goes on by itself when it is taken back.
-func TestServerThatRefusesANodeSaysWhy(t *testing.T) {
-	const plenty, none = "jetstream: { max_file: 1GB, max_streams: 20 }", "exports: []"
+// plenty is a JetStream that a node does not fill.
+const plenty = "jetstream: { max_file: 1GB, max_streams: 20 }"
+
+func startRefusing(t *testing.T) *refusingServer {
+	t.Helper()
 	s := &refusingServer{port: freeport.Choose(t, 1)[0], folder: t.TempDir(), config: filepath.Join(t.TempDir(), "nats.conf")}
 	s.configure(t, documented, plenty)
 	options, err := natsserver.ProcessConfigFile(s.config)
@@ -66,6 +73,73 @@ func TestServerThatRefusesANodeSaysWhy(t *testing.T) {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	return s
+}
+
+// TestLeaseOutlivesARefusal has a server refuse the user of a node until its lease has expired. When the user is let in again, the node has its lease
+// again too, or a standby would take it over while it works.
+func TestLeaseOutlivesARefusal(t *testing.T) {
+	s := startRefusing(t)
+	o := testOptions(t)
+	o.URL = s.url("right")
+	var l *Lease
+	eventually.Holds(t, "the lease is there", func() (held bool) {
+		var err error
+		l, err = AcquireLease(t.Context(), o, nil)
+		return err == nil
+	})
+	defer l.Close(t.Context()) //nolint:errcheck // the server may be gone
+	conn, err := nats.Connect(strings.Replace(s.url("keeper"), "node:", "keeper:", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	isHeld := func() bool {
+		kv, err := js.KeyValue(t.Context(), o.streamName()+"_lease")
+		if err != nil {
+			return false
+		}
+		held, err := kv.Get(t.Context(), leaseKey)
+		return err == nil && string(held.Value()) == l.holder
+	}
+	if !isHeld() {
+		t.Fatal("nobody has the lease")
+	}
+	s.password = "other"
+	s.configure(t, documented, plenty)
+	eventually.Holds(t, "the lease expires", func() bool { return !isHeld() })
+	s.password = "right"
+	s.configure(t, documented, plenty)
+	eventually.Within(t, 30*time.Second, "the lease is held again", isHeld)
+}
+
+// TestIdleJournalOutlivesARefusal has a server refuse the user of a node that writes nothing meanwhile. The first write after that is stored.
+func TestIdleJournalOutlivesARefusal(t *testing.T) {
+	s := startRefusing(t)
+	o := testOptions(t)
+	o.URL = s.url("right")
+	j, w := openEventually(t, o), make(writer)
+	w.write(t, j, 1, 1)
+	conn := j.connection().conn
+	s.password = "other"
+	s.configure(t, documented, plenty)
+	eventually.Holds(t, "the journal is refused", func() bool { return errors.Is(conn.LastError(), nats.ErrAuthorization) })
+	s.password = "right"
+	s.configure(t, documented, plenty)
+	eventually.Within(t, 30*time.Second, "the journal is connected again", func() bool { return j.connection().conn.IsConnected() })
+	w.write(t, j, 1, 1)
+	closeJournal(t, j)
+}
+
+// TestServerThatRefusesANodeSaysWhy has an account of a NATS system refuse a node in each way that accounts have. The documented subjects are enough. Each
+// refusal names itself and says what to do, nothing acknowledged is lost, and the journal goes on by itself when it is taken back.
+func TestServerThatRefusesANodeSaysWhy(t *testing.T) {
+	const none = "exports: []"
+	s := startRefusing(t)
 	says := func(what string, err error, hint string) {
 		t.Helper()
 		e := wantCode(t, err, parley.ReadOnly)
@@ -76,7 +150,7 @@ func TestServerThatRefusesANodeSaysWhy(t *testing.T) {
 
 	o := testOptions(t)
 	o.URL = s.url("wrong")
-	_, err = Open(t.Context(), o)
+	_, err := Open(t.Context(), o)
 	says("the server refuses the node: nats: Authorization Violation", err, "--nats-creds or --nats-nkey")
 	o.URL = s.url("right")
 	j, w := openEventually(t, o), make(writer)

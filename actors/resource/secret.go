@@ -271,12 +271,17 @@ func answerOf(answer *http.Response, strike *strike) (capabilities.Value, error)
 		headers[strings.ToLower(parley.Shown(name, 100))] = capabilities.String(parley.Shown(value, maxFieldSize))
 	}
 	result["headers"] = capabilities.Record(headers)
-	if coding := answer.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		return capabilities.Value{}, parley.Refuse(parley.NotPermitted, "the answer is compressed against what was asked for: the secret cannot be struck out of it")
+	for _, coding := range answer.Header["Content-Encoding"] { // there may be several
+		if coding != "" && coding != "identity" {
+			return capabilities.Value{}, parley.Refuse(parley.NotPermitted, "the answer is compressed against what was asked for: the secret cannot be struck out of it")
+		}
 	}
 	data, err := io.ReadAll(io.LimitReader(answer.Body, int64(maxPiece+strike.longest())))
 	if err != nil && len(data) == 0 {
 		return capabilities.Value{}, parley.Refuse(parley.NodeUnreachable, "the answer broke off")
+	}
+	if strike.isPacked(data, maxPacked) {
+		return capabilities.Value{}, parley.Refuse(parley.NotPermitted, "the answer is compressed, and has the secret in it or more than is looked into: it cannot be struck out")
 	}
 	data = strike.out(data)
 	result["more"] = capabilities.Bool(len(data) > maxPiece || err != nil)

@@ -1,12 +1,16 @@
 package resource_test
 
 import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"html"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -198,14 +202,50 @@ func TestAnUnreachableHostTellsNothing(t *testing.T) {
 	}
 }
 
-// TestCompressedAnswersAreWithheld has a server compress against what was asked for.
+// TestCompressedAnswersAreWithheld has a server compress against what was asked for: as a header says, as the second of two says, and as none says.
+// What is compressed and does not have the secret is given.
 func TestCompressedAnswersAreWithheld(t *testing.T) {
+	var headers []string
+	var body []byte
 	server, r := secretOf(t, func(w http.ResponseWriter, req *http.Request) {
-		w.Header().Set("Content-Encoding", "br")
-		_, _ = w.Write([]byte("x"))
+		w.Header()["Content-Encoding"] = headers
+		_, _ = w.Write(body)
 	})
+	packed := func(text string, by func(io.Writer) io.WriteCloser) []byte {
+		var b bytes.Buffer
+		w := by(&b)
+		if _, err := w.Write([]byte(text)); err != nil || w.Close() != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	gz := func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }
+	zl := func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) }
+	echo := "you sent Bearer " + secretValue + strings.Repeat(" and more", 1000)
+	twice := packed(string(packed(echo, gz)), zl)
+	cut := packed(echo, gz)
 	kind := resource.Kinds()[capabilities.KindSecret]
-	if _, err := do(t, kind, r, "request", resource.Input{"url": text(server.URL + "/")}); parley.CodeOf(err) != parley.NotPermitted {
-		t.Errorf("it is refused with %v", err)
+	for name, c := range map[string]struct {
+		headers []string
+		body    []byte
+		given   bool
+	}{
+		"br":                         {[]string{"br"}, []byte("x"), false},
+		"identity and then gzip":     {[]string{"identity", "gzip"}, packed("x", gz), false},
+		"gzip without a header":      {nil, packed(echo, gz), false},
+		"zlib without a header":      {nil, packed(echo, zl), false},
+		"one in the other":           {nil, twice, false},
+		"cut off":                    {nil, cut[:len(cut)-8], false},
+		"escaped in it":              {nil, packed(base64.StdEncoding.EncodeToString([]byte(echo)), gz), false},
+		"more than is looked into":   {nil, packed(strings.Repeat("x", 64<<20), gz), false},
+		"without the secret":         {nil, packed("nothing of it", gz), true},
+		"what only begins as such":   {nil, []byte("\x1f\x8b and so on"), true},
+		"text that begins with an x": {nil, []byte("x\x9c is no such"), true},
+	} {
+		headers, body = c.headers, c.body
+		got, err := do(t, kind, r, "request", resource.Input{"url": text(server.URL + "/")})
+		if c.given && err != nil || !c.given && parley.CodeOf(err) != parley.NotPermitted {
+			t.Errorf("%s: given %v, %v", name, got != nil, err)
+		}
 	}
 }

@@ -2,12 +2,15 @@ package resource
 
 import (
 	"bytes"
+	"compress/gzip"
+	"compress/zlib"
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"html"
+	"io"
 	"net/url"
 	"slices"
 	"strconv"
@@ -190,6 +193,35 @@ func (s *strike) secretAt(text []byte) int {
 		at += n
 	}
 	return at
+}
+
+// Bounds of what is looked into that is compressed.
+const (
+	maxUnpacked = 4 << 20 // bytes
+	maxPacked   = 3       // one in another
+)
+
+// isPacked reports whether data is compressed, whatever its header says, with the secret in it, or with more in it than is looked into. Each
+// byte of a file that is compressed depends on those before, so the secret cannot be struck out of it.
+func (s *strike) isPacked(data []byte, most int) bool {
+	r, err := unpack(data)
+	if err != nil {
+		return false
+	}
+	inside, _ := io.ReadAll(io.LimitReader(r, maxUnpacked+1)) // what is cut off may end in the secret all the same
+	if len(inside) == 0 {
+		return false
+	}
+	return most == 0 || len(inside) > maxUnpacked || s.find(inside, make([]bool, len(inside)+1), false) || s.find(inside, make([]bool, len(inside)+1), true) ||
+		s.isPacked(inside, most-1)
+}
+
+// unpack returns a reader of what is compressed in data, and an error if nothing is.
+func unpack(data []byte) (io.Reader, error) {
+	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		return gzip.NewReader(bytes.NewReader(data))
+	}
+	return zlib.NewReader(bytes.NewReader(data))
 }
 
 // out returns the data without the secret.

@@ -133,6 +133,9 @@ func (b *Backend) beginAwait(ctx context.Context, p api.Principal, r api.Request
 // readAwait returns the form of a wait, and how long it is, unless there is an error already.
 func readAwait(req api.AwaitRequest, err error) (ref capabilities.FormRef, wait time.Duration, _ error) {
 	if err == nil {
+		err = checkAll(req)
+	}
+	if err == nil {
 		ref, err = req.FormRef.Parse()
 	}
 	if err == nil {

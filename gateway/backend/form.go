@@ -32,6 +32,9 @@ func await(ctx context.Context, a *actors.Agent, r api.AwaitRequest) (view.Outco
 	if err != nil {
 		return view.Outcome{}, err
 	}
+	if err := checkAll(r); err != nil {
+		return view.Outcome{}, err
+	}
 	ctx, cancel, err := bounded(ctx, r.WaitMs)
 	if err != nil {
 		return view.Outcome{}, err
@@ -54,6 +57,14 @@ func await(ctx context.Context, a *actors.Agent, r api.AwaitRequest) (view.Outco
 		return view.Outcome{Status: view.StatusOpen}, nil
 	}
 	return o, err
+}
+
+// checkAll refuses a wait for the end of a form with all members of a group.
+func checkAll(r api.AwaitRequest) error {
+	if r.All && (r.Until == "" || r.Until == api.UntilAsked) {
+		return parley.Refuse(parley.InvalidArgument, "all is for a wait for a state of a message").WithHint("give until: offered, shown or handled")
+	}
+	return nil
 }
 
 // bounded returns the context of one waiting call.

@@ -144,4 +144,12 @@ func TestSenderAwaitsStates(t *testing.T) {
 	if o, err := fae.AwaitState(ctx, sent.ID(), "shown", 0); err != nil || o.Status != "handled" || o.Note != "acknowledged" {
 		t.Errorf("%+v, %v", o, err)
 	}
+	if o, err := client.AwaitStateOfAll(ctx, fae, sent.ID(), "shown", 0); err != nil || o.Status != "handled" {
+		t.Errorf("of one recipient: %+v, %v", o, err)
+	}
+	for _, until := range []client.State{"", api.UntilAsked} {
+		if _, err := api.Await.Do(ctx, fae, api.AwaitRequest{FormRef: api.RefTo(string(sent.ID())), Until: until, All: true}); parley.CodeOf(err) != parley.InvalidArgument {
+			t.Errorf("all of no state, until %q: %v", until, err)
+		}
+	}
 }
