@@ -12,6 +12,7 @@ import (
 
 	"parley"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 // TestPaletteFindsWhatTheNodeHas opens the palette by its key and by a click, and by keys alone goes to an agent that the page does not name, to a
@@ -81,6 +82,44 @@ func TestPaletteFindsWhatTheNodeHas(t *testing.T) {
 	}
 	b.press(kb.Escape)
 	b.until(`!document.querySelector("dialog")`)
+	b.checkNoFaults()
+}
+
+// TestPaletteDecidesByItsWordsAlone opens the palette over a call. Enter alone goes to a place, and so does the name of the agent that asks: the call
+// waits still. The word of the decision denies it.
+func TestPaletteDecidesByItsWordsAlone(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	call := h.shell("git push")
+	b := h.openBrowser()
+	b.do(chromedp.EmulateViewport(1280, 900))
+	marked := func(typed, want string) {
+		t.Helper()
+		b.open("/forms/" + call.Form.String() + "?in=questions")
+		b.live()
+		b.press("k", chromedp.ModifierCtrl)
+		b.until(`document.activeElement.matches(".palette input")`)
+		b.press(typed)
+		b.until(`document.querySelector(".palette li[aria-selected=true]").firstElementChild.textContent === "` + want + `"`)
+		b.press(kb.Enter)
+	}
+	marked("", "Needs you")
+	b.until(`location.pathname.endsWith("/questions")`)
+	marked("fae", "fae")
+	b.until(`location.pathname.endsWith("/agents/fae")`)
+	marked("push", "git push")
+	b.until(`!document.querySelector("dialog")`)
+	if n := h.waitingCalls(); n != 1 {
+		t.Errorf("%d calls wait", n)
+	}
+	b.open("/forms/" + call.Form.String() + "?in=questions")
+	b.until(`document.querySelector("#alone > .message[data-keys]")`)
+	b.press("k", chromedp.ModifierCtrl)
+	b.until(`document.activeElement.matches(".palette input")`)
+	b.press("deny")
+	b.until(`document.querySelector(".palette li[aria-selected=true]").textContent.startsWith("Deny")`)
+	b.press(kb.Enter)
+	eventually.Holds(t, "it is denied", func() bool { return h.waitingCalls() == 0 })
 	b.checkNoFaults()
 }
 

@@ -80,17 +80,20 @@ function ofPage() {
   return [...groups, ...filters, ...settings];
 }
 
-const groups = ['Do', 'Go to', 'Needs you', 'Found in mail and decisions'];
+const groups = ['Do', 'Go to', 'Needs you', 'Found in mail and decisions', 'On this page'];
 
 /** Returns what the page itself has: commands, the links of the left pane, and the messages of the list. */
 function entries() {
   const links = [...document.querySelectorAll('.views a, .of-agents a, .foot a')].map((a) => ({
     in: 1, text: a.querySelector('.name')?.textContent ?? a.ariaLabel ?? a.textContent.trim(), kind: a.closest('.of-agents') ? 'agent' : '', href: a.href, go: () => location.assign(a.href),
   }));
+  const isOpen = Boolean(document.querySelector('#list[data-needs=yes]'));
   const messages = rows().map((r) => ({
-    in: 2, text: r.querySelector('.what').textContent, kind: r.querySelector('.from').textContent, href: linkOf(r).href, go: () => open(linkOf(r).href),
+    in: isOpen ? 2 : 3, isRow: true, text: r.querySelector('.what').textContent, kind: r.querySelector('.from').textContent, href: linkOf(r).href, go: () => open(linkOf(r).href),
   }));
-  return [...[...ofCard(), ...ofPage(), { text: 'Keys', kind: '?', go: showKeys }].map((e) => ({ ...e, in: 0 })), ...links, ...messages];
+  const acts = ofCard().map((e) => ({ ...e, byWord: true })); // who types the name of an agent or a command looks for it, and decides nothing
+  const more = [...ofPage(), { text: 'Keys', kind: '?', go: showKeys }].map((e) => ({ ...e, in: 4 }));
+  return [...acts.map((e) => ({ ...e, in: 0 })), ...links, ...messages, ...more];
 }
 
 /** Returns what the node finds for a text: see find.go. */
@@ -137,13 +140,14 @@ export function showPalette() {
   let at = 0;
   function draw(keep) {
     const words = input.value.toLowerCase().split(/\s+/);
-    const fit = (e) => words.every((w) => `${e.text} ${e.kind}`.toLowerCase().includes(w));
+    const fit = (e) => words.every((w) => (e.byWord ? e.text : `${e.text} ${e.kind}`).toLowerCase().includes(w));
     const mine = own.filter(fit).slice(0, most);
-    const has = new Set(mine.map((e) => e.href && new URL(e.href).pathname + (e.in === 2 ? '' : new URL(e.href).search)));
+    const has = new Set(mine.map((e) => e.href && new URL(e.href).pathname + (e.isRow ? '' : new URL(e.href).search)));
     const isNew = ({ href }) => { const u = new URL(href); return !has.has(u.pathname + u.search) && !(u.pathname.includes('/forms/') && has.has(u.pathname)); };
     shown = [...mine, ...theirs.filter(isNew)];
     shown = groups.flatMap((_, g) => shown.filter((e) => e.in === g));
-    at = Math.max(shown.findIndex((e) => e === keep || keep?.href && e.href === keep.href), 0);
+    const isMarked = keep || input.value.trim() ? (e) => e === keep || keep?.href && e.href === keep.href : (e) => e.in > 0; // Enter alone does nothing
+    at = Math.max(shown.findIndex(isMarked), 0);
     list.replaceChildren(...groups.flatMap((words, g) => {
       const some = shown.filter((e) => e.in === g);
       if (!some.length) return [];
