@@ -249,6 +249,14 @@ func TestRowOfAnAgentHasItsAct(t *testing.T) {
 	}
 	b.press(kb.Escape)
 	b.until(`!document.querySelector(".menu[open]") && document.activeElement.ariaLabel === "More of w"`)
+	b.click(".start summary") // the page runs no command: it says which
+	b.reads(".start .panel", "parley run --detach --name builder -- COMMAND")
+	b.shotIfWanted("agents-start")
+	if wrong := b.text(overlaps); wrong != "" {
+		t.Error(wrong)
+	}
+	b.press(kb.Escape)
+	b.until(`!document.querySelector(".menu[open]") && document.activeElement.matches(".start summary")`)
 	b.checkNoFaults()
 	status, head, body := h.postForm("/agents/w", url.Values{"stop": {"yes"}, "from": {"agents"}})
 	if status != http.StatusSeeOther || !strings.HasSuffix(head.Get("Location"), "/agents") {

@@ -191,7 +191,7 @@ func TestHeldEnterSendsNothing(t *testing.T) {
 		b.press("k", chromedp.ModifierCtrl)
 		b.until(`document.activeElement.matches('.palette input')`)
 		b.press("Which " + fields[0].Name)
-		b.until(`document.querySelectorAll('.palette li').length === 1`)
+		b.until(`document.querySelector('.palette li[aria-selected=true]').textContent.startsWith("Which ` + fields[0].Name + `")`)
 		places := []string{`document.activeElement.name === 'f0'`}
 		if len(fields) > 1 {
 			places = append(places, `document.activeElement.name === 'f1'`, `document.activeElement.matches('`+answerButton+`')`)

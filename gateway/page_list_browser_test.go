@@ -74,7 +74,7 @@ func TestPageIsUsedByKeyboardAlone(t *testing.T) {
 	b.press("k", chromedp.ModifierCtrl)
 	b.until(`document.activeElement.matches('.palette input')`)
 	b.press("port")
-	b.until(`document.querySelectorAll('.palette li').length === 1`)
+	b.until(`document.querySelector('.palette li[aria-selected=true]').textContent.startsWith("Which port?")`)
 	b.press(kb.Enter)
 	b.reads("#alone .heading", "Which port?")
 	b.until(`document.activeElement.name === 'f0' && location.pathname.includes('/forms/')`)
@@ -112,7 +112,7 @@ func TestPageIsUsedByKeyboardAlone(t *testing.T) {
 	b.press("k", chromedp.ModifierCtrl)
 	b.until(`document.activeElement.matches('.palette input')`)
 	b.press("theme dark")
-	b.until(`document.querySelectorAll('.palette li').length === 1`)
+	b.until(`document.querySelector('.palette li[aria-selected=true]').textContent.startsWith("Theme: dark")`)
 	b.press(kb.Enter)
 	b.until(`document.documentElement.dataset.theme === 'dark' && getComputedStyle(document.documentElement).colorScheme === 'dark'`)
 	if _, err := h.fae.Send(t.Context(), "HOST", "One more"); err != nil { // put away elsewhere, it comes to the list

@@ -341,3 +341,28 @@ func TestPagesShowPriorities(t *testing.T) {
 		t.Error("the first row is not the urgent one")
 	}
 }
+
+// TestChangesHaveAFilterOfTheirOwn lists what waits by its kind: changes of files, which are calls too, apart from the other calls. Requests have a
+// filter while there are any.
+func TestChangesHaveAFilterOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	h.shell("make")
+	h.approveIn("/srv/shop", "Edit", `{"file_path":"/srv/shop/a.go","old_string":"1","new_string":"2"}`)
+	h.approveIn("/srv/shop", "Write", `{"file_path":"/srv/shop/b.go","content":"2"}`)
+	h.ask(parley.Form{To: "HOST", Fields: []events.Field{{Name: "port"}}})
+	read := func(at string) (filters string, rows int) {
+		_, _, body := h.get(at, "text/html")
+		_, list, _ := strings.Cut(body, `<nav class="filters" aria-label="Show">`)
+		list, _, _ = strings.Cut(list, "</nav>")
+		return strings.Join(strings.Fields(tags.ReplaceAllString(list, " ")), " "), strings.Count(body, `<li class="entry"`)
+	}
+	for kind, want := range map[string]int{"": 4, "approval": 1, "changes": 2, "form": 1} {
+		if filters, rows := read("/questions?kind=" + kind); rows != want || filters != "All 4 Calls 1 Changes 2 Questions 1 Snoozed" {
+			t.Errorf("%s: %d rows under %s", kind, rows, filters)
+		}
+	}
+	if filters, _ := read("/questions?kind=request"); filters != "All 4 Calls 1 Changes 2 Questions 1 Requests Snoozed" {
+		t.Errorf("of requests: %s", filters)
+	}
+}

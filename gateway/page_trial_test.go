@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"html"
 	"net/url"
 	"regexp"
 	"strings"
@@ -43,6 +44,29 @@ func TestOfferedRulesSayWhatTheyWouldHaveDecided(t *testing.T) {
 	high := h.approveIn("/srv/shop", "shell", `{"command":"sudo rm -rf /"}`)
 	if _, _, body := h.get("/forms/"+high.Form.String(), "text/html"); strings.Contains(body, "past call") {
 		t.Error("a call of high risk has rules")
+	}
+}
+
+// TestRuleOfThePastSaysWhatItWouldHaveDecided shows a decided call, of which a rule may be made, beside what that would have decided of the agent's
+// past calls: how many of all, and those that the person decided otherwise, with the reason.
+func TestRuleOfThePastSaysWhatItWouldHaveDecided(t *testing.T) {
+	t.Parallel()
+	h := openPageServer(t)
+	for i := range 3 {
+		h.decide(h.approveIn("/srv/shop", "shell", fmt.Sprintf(`{"command":"git push origin v%d"}`, i)), "once")
+	}
+	h.decide(h.approveIn("/srv/shop", "shell", `{"command":"make"}`), "once")
+	h.decideBecause(h.approveIn("/srv/shop", "shell", `{"command":"git push origin rc-1"}`).Form, "deny", "not on a Friday")
+	last := h.approveIn("/srv/shop", "shell", `{"command":"git push origin main"}`)
+	h.decide(last, "once")
+	text := func(form string) string {
+		_, _, body := h.get("/forms/"+form+"?in=history", "text/html")
+		return strings.Join(strings.Fields(html.UnescapeString(tags.ReplaceAllString(body, " "))), " ")
+	}
+	want := "5 of 6 past calls would have been decided without you 1 against your decision git push origin rc-1 You denied it "
+	eventually.Holds(t, "the rule says it", func() bool { return strings.Contains(text(last.Form.String()), want) })
+	if got := text(last.Form.String()); !strings.Contains(got, ": “ not on a Friday ”") || !strings.Contains(got, "1 of 6 past calls would have been decided without you") {
+		t.Errorf("the page has %s", got)
 	}
 }
 

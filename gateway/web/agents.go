@@ -29,6 +29,7 @@ type agentList struct {
 	Leases []view.Lease      // that concern the reader; of the host all
 	Today  capabilities.Time // the beginning of the day whose decisions it counts
 	Behind bool              // of some agents they are not counted yet
+	IsHost bool              // the reader may make agents
 }
 
 // More returns the address of the next part.
@@ -322,7 +323,7 @@ func (p *page) agents() error {
 	}
 	all = append([]listedAgent{{ID: reader.ID()}}, all...)
 	q := p.r.URL.Query()
-	list := agentList{Later: q.Has("after"), State: view.AgentState(q.Get("state"))}
+	list := agentList{Later: q.Has("after"), State: view.AgentState(q.Get("state")), IsHost: p.principal.IsHost()}
 	if list.Today, err = beginOfDay(q.Get("today")); err != nil {
 		return err
 	}

@@ -41,6 +41,7 @@ type choice struct {
 	Chosen                        bool
 	Says                          string // the control whose choice Description repeats; "" for none
 	Past                          string // what was decided of the past calls that a rule covers; "" for none
+	Tried                         *tried // the same in full; nil where it is not said
 	Words                         string // all that the choice says, where it is repeated
 }
 

@@ -135,7 +135,11 @@ func (m mailList) Views() []viewLink {
 			v.Count = atLeast(m.Kinds[kind], m.More && m.Kinds[kind] > 0)
 			return v
 		}
-		return []viewLink{counted("All", ""), counted("Calls", "approval"), counted("Questions", "form"), counted("Requests", "request"), at("Snoozed", listQuery{View: snoozedMail})}
+		all := []viewLink{counted("All", ""), counted("Calls", "approval"), counted("Changes", changes), counted("Questions", "form")}
+		if requests := counted("Requests", "request"); requests.Count != "" || requests.Current {
+			all = append(all, requests)
+		}
+		return append(all, at("Snoozed", listQuery{View: snoozedMail}))
 	}
 	return []viewLink{
 		at("All", listQuery{View: allMail, As: m.As, Group: m.Group}), at("Messages", listQuery{View: allMail, As: m.As, Group: m.Group, Kind: "message"}),
@@ -162,7 +166,7 @@ func (l listQuery) Filters() (all []filterChip) {
 }
 
 // kinds are the kinds of messages in words.
-var kinds = map[string]string{"approval": "calls", "form": "forms", "request": "requests", "message": "notes"}
+var kinds = map[string]string{"approval": "calls", changes: "changes", "form": "forms", "request": "requests", "message": "notes"}
 
 // Unfiltered returns the address of the list with everything.
 func (l listQuery) Unfiltered() string {
@@ -236,7 +240,7 @@ type mailList struct {
 	Total  int            // of its rows, of a list of what waits; 0 if that is not known
 	Cursor string         // from which to follow the mail of the list; "" if the list follows none
 	Behind uint64         // of History, events that it lacks since they are not in the index yet
-	Kinds  map[string]int // rows of what waits by the type of their messages; "" for all
+	Kinds  map[string]int // rows of what waits by their kind; "" for all
 	Tally  string         // of History, how many there are, in words; "" if that is not known
 }
 
@@ -375,10 +379,10 @@ func (p *page) needs(q listQuery, before string, keys []string) (mailList, error
 	shown := ranked(p, waiting, q.In())
 	l.Kinds = map[string]int{"": len(shown)}
 	for i := range shown {
-		l.Kinds[shown[i].Type]++
+		l.Kinds[shown[i].kind()]++
 	}
 	if q.Kind != "" {
-		shown = slices.DeleteFunc(shown, func(r row) bool { return r.Type != q.Kind })
+		shown = slices.DeleteFunc(shown, func(r row) bool { return r.kind() != q.Kind })
 	}
 	l.Total = len(shown)
 	if at := slices.IndexFunc(shown, func(r row) bool { return r.Has(before) }); at >= 0 {

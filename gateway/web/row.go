@@ -79,6 +79,17 @@ func lineOf(text string) string {
 	return strings.ToValidUTF8(text, "")
 }
 
+// changes are the calls that change files, which have a filter of their own among what waits.
+const changes = "changes"
+
+// kind returns the kind of the message, by which what waits is filtered.
+func (r row) kind() string {
+	if r.Facts != nil && (r.Facts.Verb == "edit" || r.Facts.Verb == "write") {
+		return changes
+	}
+	return r.Type
+}
+
 // Icon returns the name of the icon for the kind of the message.
 func (r row) Icon() string {
 	switch {

@@ -78,6 +78,8 @@ func handlerOf(path string) (func(*page) error, bool) {
 		return func(p *page) error { return (&agentRequest{page: p}).serve() }, true
 	case path == AccessPath:
 		return showAccess, true
+	case path == FindPath:
+		return find, true
 	case path == ComposePath:
 		return compose, true
 	case path == TopicsPath, strings.HasPrefix(path, TopicsPath+"/"):

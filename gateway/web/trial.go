@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/gateway/api"
+	"parley/gateway/people"
 	"parley/mailbox"
 )
 
@@ -29,12 +31,18 @@ func (p *page) tryRules(c *card) {
 	if err != nil || t.Behind > 0 {
 		return
 	}
-	said := func(id string) string {
+	of := func(id string) (r view.TriedRule) {
 		if i := slices.IndexFunc(t.Rules, func(r view.TriedRule) bool { return r.Offer == id }); i >= 0 {
-			return triedWords(t.Rules[i])
+			return t.Rules[i]
 		}
-		return ""
+		return r
 	}
+	for i := range c.Offers {
+		if r := of(c.Offers[i].Value); r.Covered > 0 {
+			c.Offers[i].Tried = &tried{Covered: r.Covered, Of: t.Calls, Against: r.Against, Calls: triedCalls(p, ctx, c, r)}
+		}
+	}
+	said := func(id string) string { return triedWords(of(id)) }
 	rules := c.Offers
 	if a.Rule != nil { // the buttons repeat the choice without it
 		rules = a.Rule.Choices
@@ -51,6 +59,54 @@ func (p *page) tryRules(c *card) {
 			c.Description += " — " + only
 		}
 	}
+}
+
+// tried is what a rule would have decided of the agent's past calls.
+type tried struct {
+	Covered, Of int
+	Against     int         // decisions of people that were others
+	Calls       []triedCall // of these, the newest
+}
+
+// triedCall is a past call that a rule would have decided otherwise.
+type triedCall struct {
+	What   string
+	By     string // who decided
+	Denied bool
+	At     capabilities.Time
+	Reason string
+}
+
+// IsOwn reports whether the decisions that are shown are all the reader's.
+func (t tried) IsOwn() bool {
+	return !slices.ContainsFunc(t.Calls, func(c triedCall) bool { return c.By != people.You })
+}
+
+// triedCalls returns the calls that a rule would have decided otherwise, with who decided them and why. Those that cannot be read are left out.
+func triedCalls(p *page, ctx context.Context, c *card, r view.TriedRule) (all []triedCall) {
+	if len(r.Examples) == 0 {
+		return nil
+	}
+	name, ok := p.site.NameOf(ctx, p.principal, c.From)
+	if !ok {
+		return nil
+	}
+	agent, err := p.agentOf(name)
+	if err != nil {
+		return nil
+	}
+	for _, e := range r.Examples {
+		m, err := agent.Message(ctx, capabilities.FormNumber(e.Number))
+		if err != nil || m.Outcome == nil {
+			continue
+		}
+		p.name(&m)
+		decided := decisionOf(m)
+		all = append(all, triedCall{
+			What: newRow(p.base, local{}, m, p.site.readings.Of(&m)).Line, By: partyOf(m.Outcome.By, m.Outcome.ByName).Name, Denied: decided.Denied, At: m.Outcome.At, Reason: decided.Reason,
+		})
+	}
+	return all
 }
 
 // triedWords says what was decided of the past calls that a rule covers, in a few words; "" if nobody decided one. They hold for the rule that

@@ -203,7 +203,7 @@ export function startAgents() {
     e.preventDefault();
     pressed(button);
   });
-  const menu = () => document.querySelector('.agents .menu[open]');
+  const menu = () => document.querySelector('.menu[name=agent][open]');
   addEventListener('click', (e) => { if (menu() && !menu().contains(e.target)) menu().open = false; });
   addEventListener('keydown', (e) => {
     if (e.key !== 'Escape' || !menu()) return;

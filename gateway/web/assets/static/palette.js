@@ -1,10 +1,11 @@
-// The palette: everything that the page does and leads to, by a few letters. And the list of keys.
+// The palette: everything that the page does and leads to, and what the node finds, by a few letters. And the list of keys.
 
 import { pickAll } from './bulk.js';
 import { composing } from './composing.js';
 import { dialog } from './dialog.js';
 import { open, openCard, press, read } from './item.js';
 import { linkOf, rows } from './list.js';
+import { page } from './rpc.js';
 
 const most = 60; // entries shown at once
 
@@ -79,15 +80,28 @@ function ofPage() {
   return [...groups, ...filters, ...settings];
 }
 
-/** Returns what the palette offers: commands about the open message, the links of the left pane, the messages of the list, and commands. */
+const groups = ['Do', 'Go to', 'Needs you', 'Found in mail and decisions', 'On this page'];
+
+/** Returns what the page itself has: commands, the links of the left pane, and the messages of the list. */
 function entries() {
   const links = [...document.querySelectorAll('.views a, .of-agents a, .foot a')].map((a) => ({
-    text: a.querySelector('.name')?.textContent ?? a.ariaLabel ?? a.textContent.trim(), kind: a.closest('.of-agents') ? 'agent' : '', go: () => location.assign(a.href),
+    in: 1, text: a.querySelector('.name')?.textContent ?? a.ariaLabel ?? a.textContent.trim(), kind: a.closest('.of-agents') ? 'agent' : '', href: a.href, go: () => location.assign(a.href),
   }));
+  const isOpen = Boolean(document.querySelector('#list[data-needs=yes]'));
   const messages = rows().map((r) => ({
-    text: r.querySelector('.what').textContent, kind: r.querySelector('.from').textContent, go: () => open(linkOf(r).href),
+    in: isOpen ? 2 : 3, isRow: true, text: r.querySelector('.what').textContent, kind: r.querySelector('.from').textContent, href: linkOf(r).href, go: () => open(linkOf(r).href),
   }));
-  return [...ofCard(), ...links, ...messages, ...ofPage(), { text: 'Keys', kind: '?', go: showKeys }];
+  const acts = ofCard().map((e) => ({ ...e, byWord: true })); // who types the name of an agent or a command looks for it, and decides nothing
+  const more = [...ofPage(), { text: 'Keys', kind: '?', go: showKeys }].map((e) => ({ ...e, in: 4 }));
+  return [...acts.map((e) => ({ ...e, in: 0 })), ...links, ...messages, ...more];
+}
+
+/** Returns what the node finds for a text: see find.go. */
+async function found(text) {
+  const doc = await page(`/find?pane=item&q=${encodeURIComponent(text)}`);
+  return [...doc.querySelectorAll('#found section')].flatMap((s) => [...s.querySelectorAll('a')].map((a) => ({
+    in: Math.max(groups.indexOf(s.ariaLabel), 0), text: a.querySelector('bdi').textContent, kind: a.querySelector('span')?.textContent ?? '', href: a.href, drawn: a, go: () => location.assign(a.href),
+  })));
 }
 
 /** Has the menu of the settings choose the theme. */
@@ -98,56 +112,113 @@ export function startTheme(menu) {
   menu.addEventListener('change', () => setTheme(menu.value));
 }
 
-/** Has a button show the palette. */
+const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
+
+/** Has a button show the palette, and the field for searching by a click. By a key that searches the mail. */
 export function startPalette(button) {
   button.hidden = false;
   button.addEventListener('click', showPalette);
+  const search = document.getElementById('search');
+  search.placeholder = 'Search or jump to';
+  search.parentElement.querySelector('kbd').textContent = isMac ? '⌘ K' : 'Ctrl K';
+  search.parentElement.addEventListener('pointerdown', (e) => {
+    if (e.button) return;
+    e.preventDefault();
+    showPalette();
+  });
 }
 
 export function showPalette() {
-  const d = dialog('palette', 'Commands');
-  d.innerHTML = `<input role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list" aria-label="Commands" placeholder="A command, an agent or a message" autocomplete="off" spellcheck="false">
-    <ul id="palette-list" role="listbox" aria-label="Found"></ul>`;
-  const [input, list] = [d.querySelector('input'), d.querySelector('ul')];
-  const all = entries();
-  let found = [];
+  const d = dialog('palette', 'Search or jump to');
+  d.innerHTML = `<input role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list" aria-label="Search or jump to" placeholder="Search or jump to" autocomplete="off" spellcheck="false">
+    <div id="palette-list" role="listbox" aria-label="Results"></div>
+    <p class="foot-line" aria-hidden="true"><span><kbd>↑ ↓</kbd> move</span><span><kbd>↵</kbd> open</span><span class="grow"><kbd>?</kbd> all keys</span><span><kbd>Esc</kbd> close</span></p>`;
+  const [input, list] = [d.querySelector('input'), d.querySelector('div')];
+  const own = entries();
+  let theirs = []; // what the node has found
+  let shown = [];
   let at = 0;
-  function draw() {
+  function draw(keep) {
     const words = input.value.toLowerCase().split(/\s+/);
-    found = all.filter((e) => words.every((w) => `${e.text} ${e.kind}`.toLowerCase().includes(w))).slice(0, most);
-    at = Math.min(at, Math.max(found.length - 1, 0));
-    list.replaceChildren(...found.map((e, i) => {
-      const li = document.createElement('li');
-      li.id = `palette-${i}`;
-      li.role = 'option';
-      li.setAttribute('aria-selected', String(i === at));
+    const fit = (e) => words.every((w) => (e.byWord ? e.text : `${e.text} ${e.kind}`).toLowerCase().includes(w));
+    const mine = own.filter(fit).slice(0, most);
+    const has = new Set(mine.map((e) => e.href && new URL(e.href).pathname + (e.isRow ? '' : new URL(e.href).search)));
+    const isNew = ({ href }) => { const u = new URL(href); return !has.has(u.pathname + u.search) && !(u.pathname.includes('/forms/') && has.has(u.pathname)); };
+    shown = [...mine, ...theirs.filter(isNew)];
+    shown = groups.flatMap((_, g) => shown.filter((e) => e.in === g));
+    const isMarked = keep || input.value.trim() ? (e) => e === keep || keep?.href && e.href === keep.href : (e) => e.in > 0; // Enter alone does nothing
+    at = Math.max(shown.findIndex(isMarked), 0);
+    list.replaceChildren(...groups.flatMap((words, g) => {
+      const some = shown.filter((e) => e.in === g);
+      if (!some.length) return [];
+      const group = document.createElement('ul');
+      group.setAttribute('role', 'group');
+      group.ariaLabel = words;
+      group.append(...some.map(option));
+      return [group];
+    }));
+    mark();
+  }
+  function option(e) {
+    const li = document.createElement('li');
+    li.id = `palette-${shown.indexOf(e)}`;
+    li.role = 'option';
+    if (e.drawn) li.append(...document.importNode(e.drawn, true).childNodes);
+    else {
       const [text, kind] = [document.createElement('bdi'), document.createElement('span')];
       text.textContent = e.text;
       kind.textContent = e.kind;
       kind.className = 'muted';
       li.append(text, kind);
-      li.addEventListener('click', () => go(e));
-      return li;
-    }));
-    if (found.length > 0) input.setAttribute('aria-activedescendant', `palette-${at}`);
+    }
+    li.addEventListener('click', () => go(e));
+    return li;
+  }
+  /** Marks the entry that Enter opens. */
+  function mark() {
+    for (const li of list.querySelectorAll('li')) li.setAttribute('aria-selected', String(li.id === `palette-${at}`));
+    if (shown.length > 0) input.setAttribute('aria-activedescendant', `palette-${at}`);
     else input.removeAttribute('aria-activedescendant');
-    list.children[at]?.scrollIntoView({ block: 'nearest' });
+    document.getElementById(`palette-${at}`)?.scrollIntoView({ block: 'nearest' });
   }
   function go(entry) {
     d.close();
     entry.go();
   }
-  input.addEventListener('input', () => { at = 0; draw(); });
+  let asked = '';
+  let asks = false;
+  /** Has the node find what is typed, one text after the other. What it finds moves no mark. */
+  async function look() {
+    if (asks) return;
+    asks = true;
+    while (d.open && asked !== input.value.trim()) {
+      asked = input.value.trim();
+      const next = asked ? await found(asked).catch(() => []) : []; // without the node there is what the page has
+      if (asked !== input.value.trim()) continue; // more was typed
+      theirs = next;
+      draw(shown[at]);
+    }
+    asks = false;
+  }
+  input.addEventListener('input', () => {
+    theirs = [];
+    draw();
+    look();
+  });
   input.addEventListener('keydown', (e) => {
     if (composing(e)) return;
     const by = { ArrowDown: 1, ArrowUp: -1 }[e.key];
     if (by) {
       e.preventDefault();
-      at = (at + by + found.length) % Math.max(found.length, 1);
-      draw();
-    } else if (e.key === 'Enter' && found[at]) {
+      at = (at + by + shown.length) % Math.max(shown.length, 1);
+      mark();
+    } else if (e.key === 'Enter' && shown[at]) {
       e.preventDefault();
-      go(found[at]);
+      go(shown[at]);
+    } else if (e.key === '?' && !input.value) {
+      e.preventDefault();
+      d.close();
+      showKeys();
     }
   });
   draw();
