@@ -2,9 +2,12 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/cmd/parley/hook"
 	"parley/cmd/parley/modeltest"
@@ -135,6 +138,78 @@ func toolRows() (lines []string) {
 		lines = append(lines, "| "+strings.Join(names[r], ", ")+" | "+r.asked+" | "+r.why+" |")
 	}
 	return lines
+}
+
+// TestGuideSaysWhereHooksOfAProjectHold runs Claude Code below a project, and in a worktree of it, where its hooks hold once they are
+// committed, and has it serve its tools to another program.
+func TestGuideSaysWhereHooksOfAProjectHold(t *testing.T) {
+	t.Parallel()
+	const prompt = "Make a file"
+	text := codersGuide(t)
+	for _, row := range []string{
+		"| hooks for a project, where Claude Code is started below its folder, or in a worktree (`--worktree`) whose commit does not have them | no hook runs |",
+		"| `claude mcp serve` | no hook runs: another program calls its tools |",
+	} {
+		if !strings.Contains(text, row) {
+			t.Errorf("the guide does not say %s", row)
+		}
+	}
+	for _, test := range []struct {
+		way  string
+		runs bool
+	}{{"below", true}, {"worktree", true}, {"worktree of a commit", false}, {"served", true}} {
+		t.Run(test.way, func(t *testing.T) {
+			t.Parallel()
+			c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash("touch a.txt")}}, {Text: "I am ready"}}})
+			git := func(args ...string) {
+				t.Helper()
+				command := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
+				command.Dir, command.Env = c.project, c.env
+				if out, err := command.CombinedOutput(); err != nil {
+					t.Fatalf("%v: %s", err, out)
+				}
+			}
+			git("init", "-q")
+			git("commit", "-q", "--allow-empty", "-m", "first")
+			state := c.setUp(t, "claude-code") // in a repository it is for the project
+			attend(t, state)
+			worktree := filepath.Join(c.project, ".claude", "worktrees", "other")
+			args := []string{"--permission-mode", "bypassPermissions"}
+			switch test.way {
+			case "below":
+				c.project = filepath.Join(c.project, "below")
+				if err := os.Mkdir(c.project, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			case "worktree of a commit":
+				git("add", ".claude/settings.json")
+				git("commit", "-q", "-m", "second")
+				fallthrough
+			case "worktree":
+				args = append(args, "--worktree", "other")
+			}
+			if test.way == "served" {
+				client := sdk.NewClient(&sdk.Implementation{Name: "another", Version: "1"}, nil)
+				session, err := client.Connect(t.Context(), &sdk.CommandTransport{Command: c.command(t.Context(), "mcp", "serve")}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer session.Close()
+				if _, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "Bash", Arguments: map[string]any{"command": "touch a.txt", "description": "x"}}); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				end := c.background(t, append([]string{"-p", prompt}, args...)...)
+				if !test.runs {
+					decide(t, state, "deny", awaitCall(t, state, "touch a.txt"))
+				}
+				end()
+			}
+			if got := isThere(c.project, "a.txt") || isThere(worktree, "a.txt"); got != test.runs {
+				t.Errorf("the call has run: %t", got)
+			}
+		})
+	}
 }
 
 // TestGuideSaysWhatPasses makes calls in ways that reach nobody.

@@ -125,7 +125,7 @@ func TestDoctorTriesClaudeCode(t *testing.T) {
 		t.Errorf("the person's own variables: %v: %s", err, out)
 	}
 	c.writeText(t, own, before[own])
-	c.writeText(t, filepath.Join(c.project, ".claude", "settings.json"), `{"env": {"PARLEY_STATE": "/elsewhere", "XDG_STATE_HOME": "/elsewhere", "HOME": "/elsewhere"}}`)
+	c.writeText(t, filepath.Join(c.project, ".claude", "settings.json"), `{"env": {"PARLEY_STATE": "/elsewhere", "XDG_STATE_HOME": "/elsewhere"}}`)
 	if line := doctor(); !strings.Contains(line, "asks in every mode") {
 		t.Errorf("variables of the repository: %s", line)
 	}

@@ -206,7 +206,7 @@ func noteSetup(ctx context.Context, env *environment, agent hook.Agent, project 
 	if project {
 		without := ""
 		if claude {
-			without = ", and blocks their calls where Parley is not installed"
+			without = ", and blocks their calls where Parley is not installed, and not below that folder, nor in a worktree of it (--worktree) before the file is committed"
 		}
 		fmt.Fprintf(env.stderr, "note: for this project: it takes effect where %s is started in %s, for everybody%s; --user enters it for all your folders\n",
 			agent.Title, terminal.Visible(o.Folder), without)

@@ -75,6 +75,11 @@ func (s settings) checkClaudeCode(ctx context.Context) (words string, good bool)
 	wrong = append(wrong, s.wrongServers(ctx)...)
 	wrong = append(wrong, s.wrongClient(ctx)...)
 	asks := "asks in every mode"
+	if s.Folder != s.Home && !slices.ContainsFunc(sources, func(from source) bool {
+		return from.flag != " --project" && slices.ContainsFunc(from.doc.own(s.agent.Name), ownHook.asks)
+	}) {
+		asks += " where it is started in this very folder: not below it, and in a worktree of it (--worktree) once its .claude/settings.json is committed"
+	}
 	others := s.othersHooks(sources)
 	if len(others) > 0 {
 		asks += ", but hooks of others may allow calls unasked in the mode default in a terminal, and change what was allowed in any mode, of which you are told once it has run: " + strings.Join(others, ", ")

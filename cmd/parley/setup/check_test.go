@@ -156,10 +156,35 @@ func TestCheckFindsWhatDoesNotAsk(t *testing.T) {
 				test.options(&o)
 			}
 			words, good := Check(t.Context(), test.agent, o)
-			if good != (test.want == "") || !strings.Contains(words, test.want) || good && (!strings.HasPrefix(words, "asks ") || !strings.Contains(words, ". Where no node runs, or nobody follows the inbox: ")) {
+			if good != (test.want == "") || !strings.Contains(words, test.want) || !strings.Contains(words, strings.ReplaceAll(test.says, "HOME", home)) || good && (!strings.HasPrefix(words, "asks ") || !strings.Contains(words, ". Where no node runs, or nobody follows the inbox: ")) {
 				t.Errorf("%t: %s", good, words)
 			}
 		})
+	}
+}
+
+// TestCheckSaysWhereHooksOfAProjectHold enters the hooks for a project alone, and then for the person too. Claude Code reads a project's
+// settings in the folder that it is started in alone, and a worktree has those that are committed.
+func TestCheckSaysWhereHooksOfAProjectHold(t *testing.T) {
+	const limit = "in a worktree of it (--worktree) once its .claude/settings.json is committed"
+	o, home := person(t)
+	program := fakeParley(t, "parley", testVersion) // that of the entries is this test
+	for _, project := range []bool{true, false} {
+		o.Project = project
+		if err := enter(t, hook.ClaudeCode(), o); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(home, "project", ".mcp.json")); project && err != nil { // it has this test as Parley's server
+			t.Fatal(err)
+		}
+		for _, path := range []string{"project/.claude/settings.json", ".claude/settings.json", ".claude.json"} {
+			if text, err := os.ReadFile(filepath.Join(home, path)); err == nil {
+				writeText(t, filepath.Join(home, path), strings.ReplaceAll(string(text), os.Args[0], program))
+			}
+		}
+		if words, _ := Check(t.Context(), hook.ClaudeCode(), o); strings.Contains(words, limit) != project {
+			t.Errorf("for the project alone %t: %s", project, words)
+		}
 	}
 }
 
