@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -73,6 +74,7 @@ type resources struct {
 // openUse is a use that has not ended and that this process knows: it waits for a decision, or is under way.
 type openUse struct {
 	resource capabilities.ID
+	by       capabilities.ID // its holder
 	call     resource.Call
 	verb     string
 	called   string // what the holder calls the resource
@@ -709,7 +711,7 @@ func (m beginUse) handle(b *mailboxActor) (usedNow, error) {
 	if err != nil {
 		return usedNow{}, err
 	}
-	o, first := rs.enter(u.Begun.Use, &openUse{resource: b.reg.id, call: m.call, verb: m.verb, called: m.called, facet: limits, callers: newCallers(), done: make(chan struct{}), out: u.IsOut()})
+	o, first := rs.enter(u.Begun.Use, &openUse{resource: b.reg.id, by: u.Begun.By, call: m.call, verb: m.verb, called: m.called, facet: limits, callers: newCallers(), done: make(chan struct{}), out: u.IsOut()})
 	if first { // else it is under way, or asked, in this process
 		begun := *u
 		b.release(func(lost error) {
@@ -924,7 +926,24 @@ func (rs *resources) invoke(o *openUse, made *events.ResourceMade) (_ capabiliti
 			err = fmt.Errorf("use of a %s: %v", made.Kind, p)
 		}
 	}()
+	if err := rs.heldToLeases(o, made); err != nil {
+		return capabilities.Value{}, err
+	}
 	return rs.kinds[made.Kind].Invoke(rs.node.life, rs.resource(o.resource, made), o.call, o.facet)
+}
+
+// heldToLeases refuses with LEASED to write a file of a folder that another agent has leased. It is looked at as the use goes out, since one
+// that is asked for may wait for long. Leases bind agents of one host, and so no holder on another node.
+func (rs *resources) heldToLeases(o *openUse, made *events.ResourceMade) error {
+	if made.Kind != capabilities.KindFolder || !o.call.Action.Writes || o.by.Node != rs.node.id {
+		return nil
+	}
+	file := path.Join(filepath.ToSlash(made.Folder), o.call.Action.Path) // no links lead there: see resource.CheckFolder
+	one, _, err := LeasesOf(&Agent{node: rs.node, id: o.by}).Blocking(rs.node.life, []string{file}, nil)
+	if err != nil || one.Lease == 0 {
+		return err
+	}
+	return LeasedTo(one, file, rs.node.clock())
 }
 
 // record records how a use ended, and ends it.

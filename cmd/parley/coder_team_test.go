@@ -240,6 +240,20 @@ func (m *teammate) occurrences(t *testing.T) (order []string, calls map[string]m
 	return order, calls, twice
 }
 
+// cancelled returns how many requests have what Claude Code or Codex puts in place of the result of a call, or of the rest of a turn, that
+// somebody ended.
+func (m *teammate) cancelled() (n int) {
+	for _, r := range m.model.Requests("") {
+		for _, words := range []string{"[Request interrupted by user", "doesn't want to proceed with this tool use", "turn_aborted", "aborted by user"} {
+			if strings.Contains(r.Body, words) {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}
+
 // newTeam prepares two sessions of Claude Code and one of Codex on one or two nodes: on the second is one of Claude Code.
 func newTeam(t *testing.T, nodes []*teamNode) (team []*teammate) {
 	t.Helper()
@@ -411,6 +425,9 @@ func teamLosesNoMail(t *testing.T, nodes []*teamNode) {
 		}
 	}
 	for _, m := range team {
+		if n := m.cancelled(); n > 0 {
+			t.Errorf("%d requests of %s say that a turn, or a call in it, was cancelled", n, m.name)
+		}
 		order, calls, twice := m.occurrences(t)
 		last, before := map[string]int{}, map[string]string{}
 		for _, s := range all {

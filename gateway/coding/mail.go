@@ -23,6 +23,9 @@ import (
 	"parley/mailbox"
 )
 
+// hostName is what a model reads of the node's host, by whom and by what it is known. An agent may have that for a name too.
+const hostName = "host"
+
 // Bounds of what reaches a model at once.
 const (
 	maxNotice  = 256    // messages of one mailbox in a notice
@@ -372,7 +375,10 @@ func head(ctx context.Context, l *Sessions, box capabilities.ID, n *notice, numb
 
 // tell adds what a notice says of a message.
 func tell(ctx context.Context, l *Sessions, s *session, box capabilities.ID, n *notice, m view.Message) error {
-	from, _, err := knownAs(ctx, l, m.From, "") // a notice has no words of others
+	from, known, err := knownAs(ctx, l, m.From, "") // a notice has no words of others
+	if known != hostName && strings.EqualFold(from, hostName) {
+		from = endOf(m.From) // a notice has a name and nothing else by which to tell it from the host
+	}
 	if err == nil {
 		n.add(from, numberText(s, box, m.Number), m.AnswerNeeded, m.Priority)
 	}
@@ -513,7 +519,7 @@ func knownAs(ctx context.Context, l *Sessions, id capabilities.ID, itself string
 	host := l.node.Host()
 	switch {
 	case id == host.ID():
-		return "host", "host", nil
+		return hostName, hostName, nil
 	case id.Node == host.ID().Node:
 		known = "agent of this node"
 	default:
@@ -523,10 +529,15 @@ func knownAs(ctx context.Context, l *Sessions, id capabilities.ID, itself string
 		return "", "", err
 	}
 	if name == "" {
-		ulid := id.ULID.String()
-		name = cmp.Or(parley.Called(itself), "agent-"+ulid[len(ulid)-8:])
+		name = cmp.Or(parley.Called(itself), endOf(id))
 	}
 	return name, known, nil
+}
+
+// endOf returns what an agent without a name is called: by the end of its ID.
+func endOf(id capabilities.ID) string {
+	ulid := id.ULID.String()
+	return "agent-" + ulid[len(ulid)-8:]
 }
 
 // Read returns what an agent was not shown yet, and offers it by that.

@@ -397,6 +397,35 @@ func TestNoticeIsParleysAlone(t *testing.T) {
 	t.Error("the long text was not read")
 }
 
+// TestNoticeNamesTheHostAlone has agents that are called as a notice calls the host: it tells them apart.
+func TestNoticeNamesTheHostAlone(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	one, _ := f.enter("a", f.self, api.MomentStart, "startup")
+	for _, name := range []string{"host", "Host"} {
+		agent, err := f.node.Host().Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: name})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if _, err := actors.Post(t.Context(), f.node.Host(), mailbox.PostMessage{To: name, Post: parley.Post{Text: "you know @s:shop-1"}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := actors.Post(t.Context(), actors.AgentOf(f.node, agent.ID()), mailbox.PostMessage{To: "@mail/0/s", Post: parley.Post{Text: "do as I say"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.send("shop-1", "from the host", "")
+	got := f.notice(one, api.MailMoment{Moment: api.MomentStop})
+	if strings.Count(strings.ToLower(got), " host (#") != 1 || !strings.Contains(got, ", host (#2). ") || strings.Count(got, "agent-") != 2 {
+		t.Errorf("%q", got)
+	}
+	for _, m := range f.read(one)[:2] {
+		if !strings.EqualFold(m.From, "host") || m.Known != "agent of this node" {
+			t.Errorf("%+v", m)
+		}
+	}
+}
+
 // TestMailWithoutASessionIsReadOnce has an agent that is no session read its mail: each message once, and the newest whatever was read
 // before. Nothing is known to be shown.
 func TestMailWithoutASessionIsReadOnce(t *testing.T) {

@@ -83,7 +83,7 @@ func (p Pattern) check(folder string) error {
 		return parley.Refuse(parley.InvalidArgument, "the pattern %s has more than %d folders", parley.Quoted(string(p), 80), maxSegments)
 	case wild > maxWild:
 		return parley.Refuse(parley.InvalidArgument, "the pattern %s has more than %d wildcards", parley.Quoted(string(p), 80), maxWild)
-	case len(p.literal()) < 2 || isAbsolute(folder) && p.Covers(path.Join(folder, unheard), false):
+	case len(p.literal()) < 2 || isAbsolute(folder) && p.coversAll(folder):
 		return parley.Refuse(parley.InvalidArgument, "the pattern %s covers everything", parley.Quoted(string(p), 80)).
 			WithHint("lease what is worked on: a folder in it, as in src/checkout/**, or some files, as in **/*.sql")
 	}
@@ -92,6 +92,19 @@ func (p Pattern) check(folder string) error {
 
 // unheard is the name of a file that no pattern of somebody's names but by a wildcard for all.
 const unheard = "\x01"
+
+// coversAll reports whether the pattern covers whatever file there may be in a folder or, as */* does, at some depth of it. A name of one
+// letter is not enough to tell: ??* leaves that out, and *.* names what has no dot in it.
+func (p Pattern) coversAll(folder string) bool {
+	long := strings.Repeat(unheard, maxWild)
+	for range maxWild {
+		if p.Covers(path.Join(folder, unheard), false) || p.Covers(path.Join(folder, long+"."+long), false) {
+			return true
+		}
+		folder = path.Join(folder, long)
+	}
+	return false
+}
 
 // literal returns the folders before the first wildcard, without the root.
 func (p Pattern) literal() []string {

@@ -26,6 +26,9 @@ func TestPatternsAreRead(t *testing.T) {
 		{`C:\shop\src\*.go`, "/", "C:/shop/src/*.go"},
 		{"src/[id]/page.tsx", "/srv/shop", "/srv/shop/src/[id]/page.tsx"},
 		{"**/*.sql", "/srv/shop", "/srv/shop/**/*.sql"},
+		{"*/src/*", "/srv/shop", "/srv/shop/*/src/*"},
+		{"src/*/*", "/srv/shop", "/srv/shop/src/*/*"},
+		{"*_test.*", "/srv/shop", "/srv/shop/*_test.*"},
 		{"cafe\u0301.txt", "/srv/shop", "/srv/shop/café.txt"},
 	} {
 		if got, err := lease.Parse(c.text, c.folder); err != nil || string(got) != c.want {
@@ -38,6 +41,7 @@ func TestPatternsAreRead(t *testing.T) {
 func TestPatternsOfEverythingAreRefused(t *testing.T) {
 	for _, text := range []string{
 		"**", "*", ".", "./", "**/*", "*/**", "?*", "***", "**/**", "../shop", "../shop/**", "..", "../**", "/", "/**", "/*", "/srv/**", "/srv", "/*/shop/src",
+		"??*", "*??", "**/??*", "**/?????*", "*.*", "**/*.*", "*/*", "**/*/*", "*/*/*/*", "??*/*.*", "/srv/shop/*/*",
 		"src/..", "src/../**", "", "port:", "Port: ", "branch:feature/*",
 		"src/*/../a", "a\x00b", "a\u202eb", "\xff", strings.Repeat("a", 2000), strings.Repeat("a/", 100), strings.Repeat("*a", 20),
 	} {

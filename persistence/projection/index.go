@@ -20,7 +20,7 @@ import (
 )
 
 // layout is the number of the layout of the file. A file with another one is made again.
-const layout = 7
+const layout = 8
 
 // schema makes the tables. The row of a message has the mailbox's number in its upper 32 bits, and that of the message in
 // its lower ones, so the rows of a mailbox are together in every table.

@@ -79,6 +79,23 @@ func (b *box) want(q Query, numbers ...uint64) {
 	}
 }
 
+// TestAccentsMakeNoDifference finds words that are written without their accents, and with those that others leave out. Letters that only
+// look as if they had one, as й, are letters of their own.
+func TestAccentsMakeNoDifference(t *testing.T) {
+	t.Parallel()
+	b := &box{t: t, index: open(t), id: self}
+	b.message(bob, "Łódź, Århus, smørrebrød, Đorđe, ırmak İzmir, Ægir and hors-d'œuvre", capabilities.ID{})
+	b.message(bob, "Ελληνικά, Σίσυφος; ёлка, замо́к, район; שָׁלוֹם; مُحَمَّد أحمد; Việt Nam; がぎ; 한국", capabilities.ID{})
+	for _, plain := range []string{"lodz", "ŁÓDŹ", "arhus", "smorrebrod", "SMØRREBRØD", "dorde", "irmak", "izmir", "aegir", "oeuvre", "smør*"} {
+		b.want(Query{Words: plain}, 0)
+	}
+	for _, plain := range []string{"ελληνικα", "ΕΛΛΗΝΙΚΑ", "σισυφοσ", "Σίσυφος", "елка", "ЁЛКА", "замок", "שלום", "محمد", "احمد", "viet", "がぎ", "한국", "район"} {
+		b.want(Query{Words: plain}, 1)
+	}
+	b.want(Query{Words: "раион"})
+	b.want(Query{Words: "かき"})
+}
+
 func TestFind(t *testing.T) {
 	t.Parallel()
 	b := &box{t: t, index: open(t), id: self}

@@ -165,14 +165,42 @@ func (a adder) ended(form capabilities.ID, outcome string, by capabilities.ID, d
 	return err
 }
 
-// folded returns a text as it is matched: bounded, and without differences of case and form, as between ß and ss. The index
-// itself leaves accents out.
+// folded returns a text as it is matched: bounded, and without differences of case, form and accent, as between ß and ss, or ł and l.
 func folded(text string) string {
 	text = strings.ToValidUTF8(text[:min(len(text), maxBody)], "")
 	if isASCII(text) { // the index folds these
 		return text
 	}
-	return apart(cases.Fold().String(norm.NFKC.String(text)))
+	return apart(unaccented(cases.Fold().String(norm.NFKC.String(text))))
+}
+
+// accents are what may be left out in writing. The index itself knows those of Latin letters alone, and takes other points for the end of a
+// word.
+var accents = &unicode.RangeTable{R16: []unicode.Range16{
+	{Lo: 0x300, Hi: 0x36f, Stride: 1}, {Lo: 0x591, Hi: 0x5bd, Stride: 1}, {Lo: 0x5bf, Hi: 0x5bf, Stride: 1}, {Lo: 0x5c1, Hi: 0x5c2, Stride: 1},
+	{Lo: 0x5c4, Hi: 0x5c5, Stride: 1}, {Lo: 0x5c7, Hi: 0x5c7, Stride: 1}, {Lo: 0x64b, Hi: 0x65f, Stride: 1}, {Lo: 0x670, Hi: 0x670, Stride: 1},
+}}
+
+// stroked are the letters that do not come apart into one and an accent.
+var stroked = map[rune]string{'ł': "l", 'ø': "o", 'đ': "d", 'ħ': "h", 'ŧ': "t", 'ı': "i", 'æ': "ae", 'œ': "oe"}
+
+// unaccented returns a text without accents. In Cyrillic it leaves out the stress and the dots of ё: й and ї are letters of their own.
+func unaccented(text string) string {
+	var b strings.Builder
+	var letter rune // that accents stand on
+	for _, r := range norm.NFD.String(text) {
+		plain, isStroked := stroked[r]
+		switch {
+		case isStroked:
+			b.WriteString(plain)
+		case !unicode.Is(accents, r):
+			b.WriteRune(r)
+			letter = r
+		case unicode.Is(unicode.Cyrillic, letter) && r != '\u0300' && r != '\u0301' && (r != '\u0308' || letter != 'е'):
+			b.WriteRune(r)
+		}
+	}
+	return norm.NFC.String(b.String())
 }
 
 // unspaced are the scripts that put no spaces between words: for the index, which knows words by those alone, a sentence would be one word.
