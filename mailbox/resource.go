@@ -631,7 +631,7 @@ func (r *Resource) checkCounts(chain []capabilities.Grant, now capabilities.Time
 			continue
 		}
 		if most := g.Facet.Uses; most != 0 && u.Used >= most {
-			return parley.Refuse(parley.NotPermitted, "the reference was good for %d uses", most).WithHint("ask whoever gave it for more")
+			return parley.Refuse(parley.NotPermitted, "the reference was good for %s", g.Facet.UsesWords()).WithHint("ask whoever gave it for more")
 		}
 		if rate := g.Facet.Rate; rate.Uses != 0 && len(u.Recent) >= int(rate.Uses) {
 			first := u.Recent[len(u.Recent)-int(rate.Uses)]
