@@ -168,6 +168,9 @@ func (n Namespace) ResourceAt(path string, now capabilities.Time) (capabilities.
 	if err != nil {
 		return ref, err
 	}
+	if at, gone := n.s.Grants.revoked[ref.Grant]; gone && !ref.Grant.IsZero() { // by this name: others may be for more or less of the same
+		return ref, refuseRevoked(parley.Quoted(path, 200), at)
+	}
 	return ref, n.s.permit(ref, capabilities.UseRead, now)
 }
 
