@@ -96,6 +96,44 @@ func TestInventedParentsHoldUpNoMail(t *testing.T) {
 	m.wantAccepted(packet(2, m.item(events.OutboxCopy, m.host, fae.id, m.message(fae.id, via)))[0])
 }
 
+// TestManyUsesOfAHostAreNotLost has b's host use a folder of a more often at once than a receives packets of a node, while others wait for
+// decisions.
+func TestManyUsesOfAHostAreNotLost(t *testing.T) {
+	t.Parallel()
+	a, b := openClusterNode(t, "a", false), openClusterNode(t, "b", true)
+	connectHosts(t, b, a)
+	makeFolder(t, a.Host(), "notes")
+	if err := a.Host().Names().Copy(t.Context(), "notes", "asked", capabilities.Facet{Ask: true}); err != nil {
+		t.Fatal(err)
+	}
+	adoptReference(t, b.Host(), send(t, a.Host(), "b", "@notes").Message, "notes", "notes")
+	adoptReference(t, b.Host(), send(t, a.Host(), "b", "@asked").Message, "asked", "asked")
+	if _, err := writeNotes(t, b.Host(), "notes", "mine"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var waiting, all sync.WaitGroup
+	defer waiting.Wait()
+	defer cancel()
+	for range usesOfHosts {
+		waiting.Go(func() {
+			_, _ = ResourcesOf(b.Host()).Use(ctx, Used{Name: "asked", Verb: "list", Wait: eventually.Patience})
+		})
+	}
+	defer all.Wait()
+	for range 16 {
+		all.Go(func() {
+			for i := range 4 {
+				u, err := ResourcesOf(b.Host()).Use(ctx, Used{Name: "notes", Verb: "list", Wait: eventually.Patience})
+				if err != nil || u.State != view.UseDone {
+					t.Errorf("use %d: %+v %v", i, u, err)
+					return
+				}
+			}
+		})
+	}
+}
+
 // TestWaitingUsesOfAGuestHoldUpNoOther has a guest of b keep as many uses waiting for a's decision as it can. Mail from b to a goes on, and so
 // do uses of b's host.
 func TestWaitingUsesOfAGuestHoldUpNoOther(t *testing.T) {

@@ -141,23 +141,30 @@ func (m queueUse) handle(b *mailboxActor) (mailbox.QueuedUse, error) {
 }
 
 // describePromised returns what may become of a use of what a request will be answered with: the verbs of all kinds, and the uses that
-// wait. It is nil for any other name.
+// wait. Of a name whose answer did not come it has the uses that ended with that. It is nil for any other name.
 func (rs Resources) describePromised(ctx context.Context, name string) *view.Holding {
 	h, err := query(ctx, rs.agent, func(s *mailbox.State, _ capabilities.Time) (*view.Holding, error) {
+		h := &view.Holding{Words: "it stands for nothing that can be used: these uses have ended", Verbs: []view.Verb{}, Uses: []view.UseBy{}}
 		request, err := mailbox.PromisedAt(s, name)
-		if err != nil {
-			return nil, err
+		isOf := func(u mailbox.QueuedUse) bool {
+			return u.Ended != nil && capabilities.Normal(u.Path) == capabilities.Normal(name)
 		}
-		p := view.Promised{Form: request.ID(), Number: request.Number, Name: name}
-		h := &view.Holding{Words: "it " + p.Words() + ": uses go on, or end, with that", Verbs: []view.Verb{}, Uses: []view.UseBy{}}
+		if err == nil {
+			p := view.Promised{Form: request.ID(), Number: request.Number, Name: name}
+			h.Words = "it " + p.Words() + ": uses go on, or end, with that"
+			isOf = func(u mailbox.QueuedUse) bool { return u.Request == request.ID() }
+		}
 		for _, u := range slices.Backward(s.Mail.QueuedUses()) {
-			if u.Request == request.ID() && len(h.Uses) < listedUses {
+			if isOf(u) && len(h.Uses) < listedUses {
 				one := view.UseBy{By: s.ID, ByName: "SELF", Words: useWords(u), State: view.UseQueued, Begun: u.Date}
 				if e := u.Ended; e != nil { // it was cancelled
 					one.State, one.Ended, one.Error = string(e.How), e.Date, parley.Refuse(parley.Code(e.Code), "%s", e.Text)
 				}
 				h.Uses = append(h.Uses, one)
 			}
+		}
+		if len(h.Uses) == 0 {
+			return h, err
 		}
 		return h, nil
 	})

@@ -52,6 +52,8 @@ const (
 	usesOfOneNode      = 16               // that are served for another node at once
 	usesElsewhere      = 4                // of guests that another node is kept with at once: it takes 8 packets of a node, mail among them
 	usesElsewhereOfOne = 3                // of one guest
+	usesOfHosts        = 3                // of hosts, which wait for no guest: what would be a ninth packet is lost, and missed half a minute later
+	longestHostWait    = 2 * time.Second  // as longestUseWait: a host's uses that wait for decisions leave room for others so soon
 	listedUses         = 20               // of a resource, to a holder
 )
 
@@ -67,8 +69,8 @@ type resources struct {
 	results map[capabilities.ID]view.Use
 	order   []capabilities.ID // of results, the oldest first
 	serving map[capabilities.NodeID]int
-	turns   map[capabilities.NodeID]*fair.Queue[capabilities.ID] // of guests, with uses at another node
-	going   map[capabilities.ID]bool                             // queued uses that go on in this process
+	turns   map[turnsOf]*fair.Queue[capabilities.ID] // of guests, and of hosts, with uses at another node
+	going   map[capabilities.ID]bool                 // queued uses that go on in this process
 }
 
 // openUse is a use that has not ended and that this process knows: it waits for a decision, or is under way.
@@ -90,7 +92,7 @@ type openUse struct {
 
 func newResources(n *Node) *resources {
 	return &resources{
-		node: n, kinds: resource.Kinds(), absence: longestAbsence, since: time.Now(), open: map[capabilities.ID]*openUse{}, results: map[capabilities.ID]view.Use{}, serving: map[capabilities.NodeID]int{}, turns: map[capabilities.NodeID]*fair.Queue[capabilities.ID]{}, going: map[capabilities.ID]bool{},
+		node: n, kinds: resource.Kinds(), absence: longestAbsence, since: time.Now(), open: map[capabilities.ID]*openUse{}, results: map[capabilities.ID]view.Use{}, serving: map[capabilities.NodeID]int{}, turns: map[turnsOf]*fair.Queue[capabilities.ID]{}, going: map[capabilities.ID]bool{},
 	}
 }
 
@@ -1044,13 +1046,16 @@ func loseUses(b *mailboxActor) {
 // useElsewhere uses a resource of another node. What is sent there again begins nothing.
 func (rs Resources) useElsewhere(ctx context.Context, u use) (view.Use, error) {
 	n := rs.agent.node
-	until := time.Now().Add(u.Wait)
+	until, longest := time.Now().Add(u.Wait), longestUseWait
+	if rs.agent.IsHost() {
+		longest = longestHostWait
+	}
 	p := peers.UsePacket{
 		Use: u.Use.ULID, By: u.by.ULID, Resource: u.resource.ULID, Grant: u.grant, Facet: u.facet, Verb: u.Verb, Input: capabilities.Record(u.Input), Name: u.Name, Key: u.Key, Again: u.again,
 	}
 	for sent := false; ; sent = true {
 		left := time.Until(until)
-		p.WaitMs = uint32(max(0, min(left, longestUseWait)).Milliseconds())
+		p.WaitMs = uint32(max(0, min(left, longest)).Milliseconds())
 		body, err := rs.sendUse(ctx, u.resource.Node, p)
 		switch code := parley.CodeOf(err); {
 		case ctx.Err() != nil:
@@ -1060,7 +1065,7 @@ func (rs Resources) useElsewhere(ctx context.Context, u use) (view.Use, error) {
 			if err := json.Unmarshal(body, &got); err != nil || got.Result.Has(capabilities.Value.IsRef) {
 				return view.Use{}, parley.Refuse(parley.NodeUnreachable, "node %s answers what is no use", u.resource.Node.Short())
 			}
-			if got.HasEnded() || got.Holds != nil || left <= longestUseWait {
+			if got.HasEnded() || got.Holds != nil || left <= longest {
 				return got, nil
 			}
 			p.Again, p.Use = true, got.Use.ULID // of a key that was used before, it is another
@@ -1079,12 +1084,12 @@ func (rs Resources) useElsewhere(ctx context.Context, u use) (view.Use, error) {
 	}
 }
 
-// sendUse sends a use to the home of its resource, which may keep it waiting. Guests take turns with that: else one that waits for many
-// decisions would take all that a node receives of this one at once, and hold up its mail.
+// sendUse sends a use to the home of its resource, which may keep it waiting. Guests take turns with that, and hosts among themselves: else
+// uses would be more than all that a node receives of this one at once, which loses some of them, and holds up its mail.
 func (rs Resources) sendUse(ctx context.Context, to capabilities.NodeID, p peers.UsePacket) ([]byte, error) {
 	n := rs.agent.node
-	if !rs.agent.IsHost() && n.peers.Knows(to) {
-		place, err := n.resources.turnsAt(to).Enter(ctx, n.accounts.headOf(rs.agent.id))
+	if n.peers.Knows(to) {
+		place, err := n.resources.turnsAt(to, rs.agent.IsHost()).Enter(ctx, n.accounts.headOf(rs.agent.id))
 		if err != nil {
 			return nil, err
 		}
@@ -1093,13 +1098,22 @@ func (rs Resources) sendUse(ctx context.Context, to capabilities.NodeID, p peers
 	return n.peers.Use(ctx, to, p)
 }
 
-func (rs *resources) turnsAt(node capabilities.NodeID) *fair.Queue[capabilities.ID] {
+// turnsOf says whose turns they are, at which node.
+type turnsOf struct {
+	node  capabilities.NodeID
+	hosts bool
+}
+
+func (rs *resources) turnsAt(node capabilities.NodeID, hosts bool) *fair.Queue[capabilities.ID] {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	turns := rs.turns[node]
+	of := turnsOf{node, hosts}
+	turns := rs.turns[of]
 	if turns == nil {
-		turns = fair.New[capabilities.ID](usesElsewhere, usesElsewhereOfOne)
-		rs.turns[node] = turns
+		if turns = fair.New[capabilities.ID](usesElsewhere, usesElsewhereOfOne); hosts {
+			turns = fair.New[capabilities.ID](usesOfHosts, usesOfHosts)
+		}
+		rs.turns[of] = turns
 	}
 	return turns
 }

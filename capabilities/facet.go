@@ -146,7 +146,11 @@ func (f Facet) CheckFor(kind Kind) error {
 		return err
 	}
 	cannot := func(what string) error {
-		return fault.Refuse(fault.InvalidArgument, "a reference to a %s cannot be limited to %s", kind, what)
+		article := "a"
+		if kind == KindAgent {
+			article = "an"
+		}
+		return fault.Refuse(fault.InvalidArgument, "a reference to %s %s cannot be limited to %s", article, kind, what)
 	}
 	switch {
 	case f.IsNothing():
@@ -262,7 +266,7 @@ func (f Facet) Permits(use Use, at Time, used uint32) error {
 	case f.Until != 0 && at >= f.Until:
 		return fault.Refuse(fault.NotPermitted, "the reference was good until %s", f.Until)
 	case f.Uses != 0 && used >= f.Uses && use != UseRead:
-		return fault.Refuse(fault.NotPermitted, "the reference was good for %d uses", f.Uses)
+		return fault.Refuse(fault.NotPermitted, "the reference was good for %s", f.UsesWords())
 	case f.Mode == ReadOnly && (use == UseAsk || use == UseSend):
 		return fault.Refuse(fault.NotPermitted, "the reference is for reading only")
 	case f.Mode == AskOnly && use == UseSend:

@@ -13,11 +13,8 @@ func (f Facet) Words(kind Kind, moment func(Time) string) string {
 	if f.Below != "" && kind != KindSecret {
 		parts = append(parts, "only below "+f.Below)
 	}
-	switch {
-	case f.Uses == 1:
-		parts = append(parts, "1 use")
-	case f.Uses != 0:
-		parts = append(parts, fmt.Sprintf("%d uses", f.Uses))
+	if f.Uses != 0 {
+		parts = append(parts, f.UsesWords())
 	}
 	if f.Rate != (Rate{}) {
 		parts = append(parts, "at most "+f.Rate.String())
@@ -29,6 +26,14 @@ func (f Facet) Words(kind Kind, moment func(Time) string) string {
 		parts = append(parts, "and the giver decides each use")
 	}
 	return strings.Join(parts, ", ")
+}
+
+// UsesWords says for how many uses the facet is, as in "3 uses".
+func (f Facet) UsesWords() string {
+	if f.Uses == 1 {
+		return "1 use"
+	}
+	return fmt.Sprintf("%d uses", f.Uses)
 }
 
 // String returns the rate as in "2 in 1m".

@@ -26,6 +26,7 @@ var toolOf = map[string]struct {
 	"cancel_form":  {"cancel_form", map[string]string{"id": "form", "number": "form"}},
 	"send":         {"send_message", nil},
 	"reply":        {"send_message", map[string]string{"id": "replyTo", "number": "replyTo"}},
+	"invoke":       {"use_capability", map[string]string{"waitMs": "wait"}},
 }
 
 // toolShapes has the operations that a tool performs.

@@ -56,7 +56,7 @@ func TestEdges(t *testing.T) {
 			"a wait of less than nothing": parley.InvalidArgument, // its argument has another name
 			// Their hints name tools.
 			"a message to somebody and to nobody": parley.UnknownRecipient, "an unknown recipient": parley.UnknownRecipient,
-			"a message to nobody": parley.UnknownRecipient, "a form that there is not": parley.NoSuchMessage,
+			"a message to nobody": parley.UnknownRecipient, "a form that there is not": parley.NoSuchMessage, "a use of an agent": parley.UnknownName,
 		}},
 	} {
 		t.Run(edge.Name, func(t *testing.T) {

@@ -66,6 +66,18 @@ func TestAnAnswerGivesWhatItsSentenceSays(t *testing.T) {
 	}
 	b.fill(fieldAt(0)+" input", "nothing")
 	said(`You have nothing called "nothing"`)
+	b.fill(`.give [name="f0-folder"]`, "docs")
+	b.click(".give .makes button")
+	said("is no absolute path")
+	b.fill(fieldAt(0)+" input", "plans")
+	said(`You have nothing called "plans"`)
+	b.fill(`.give [name="f0-folder"]`, filepath.Join(dir, "docs"))
+	b.shootIfAsked("make")
+	b.click(".give .makes button")
+	said("fae gets the folder plans: list, read and write. You can revoke it under Rules and access.")
+	if got := b.text(`String(document.querySelector('.give .makes').checkVisibility())`); got != "false" {
+		t.Errorf("what is there already can be made: %s", got)
+	}
 	b.fill(fieldAt(0)+" input", "notes")
 	said("fae gets the folder notes: list, read and write. You can revoke it under Rules and access.")
 	if shown("below") != "true" || shown("methods") != "false" || shown("only") != "false" {
@@ -110,6 +122,14 @@ func TestAnAnswerIsNarrowedWithoutScript(t *testing.T) {
 	}
 	asked := h.ask(parley.Form{Title: "Notes", Description: "d", Fields: []events.Field{{Name: "what", Type: events.Capability}}})
 	at := "/forms/" + asked.Form.String()
+	spot := url.Values{"f0": {"spot"}, "f0-folder": {"nowhere"}, "do": {"make"}}
+	if _, _, body := h.postForm(at, spot); !strings.Contains(body, "is no absolute path") || !strings.Contains(body, " data-makes") {
+		t.Errorf("a folder that cannot be made: %s", body)
+	}
+	spot.Set("f0-folder", t.TempDir())
+	if _, _, body := h.postForm(at, spot); !strings.Contains(body, "fae gets the folder spot: list, read and write.") {
+		t.Errorf("a folder that is made: %s", body)
+	}
 	sent := url.Values{"f0": {"notes"}, "f0-read": {"yes"}, "f0-uses": {"3"}}
 	if status, _, body := h.postForm(at+"?do=give", sent); status != http.StatusOK || !strings.Contains(body, "fae gets the folder notes: list and read, 3 uses. You can revoke it") || !strings.Contains(body, `name="f0-read" value="yes" checked`) {
 		t.Errorf("before it is sent: %d\n%s", status, body)

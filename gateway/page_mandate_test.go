@@ -37,7 +37,7 @@ func TestPageShowsWhatIsLeftOfMandates(t *testing.T) {
 			t.Errorf("there is no %q in\n%s", want, rules)
 		}
 	}
-	if _, _, access := h.get("/access", "text/html"); !strings.Contains(access, "1 mandate lasts.") || !strings.Contains(access, "3 of 5 calls left") {
+	if _, _, access := h.get("/access", "text/html"); !strings.Contains(access, "1 mandate lasts.") || !strings.Contains(access, "3 of 5 calls left · 87.5 of 100 left of <bdi>amount</bdi> of") {
 		t.Errorf("all access:\n%s", access)
 	}
 	if status, _, _ := h.postForm("/agents/fae?tab=rules", url.Values{"mandate": {paid.Mandate.String()}}); status != 303 {

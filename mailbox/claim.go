@@ -431,6 +431,10 @@ func (s *State) checkLive(ref capabilities.Ref) error {
 	if err != nil {
 		return err
 	}
+	return refuseRevoked(who, at)
+}
+
+func refuseRevoked(who string, at capabilities.Time) error {
 	return parley.Refuse(parley.NotPermitted, "the reference to %s was revoked at %s", who, at)
 }
 

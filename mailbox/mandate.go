@@ -214,7 +214,7 @@ func (m *Mandate) Sentence(who string, when func(capabilities.Time) string) stri
 		limits = append(limits, "until "+when(m.Until))
 	}
 	return who + " may do without asking: " + strings.Join(m.Words(), "; ") + ". That is for " + strings.Join(limits, ", ") +
-		". What is of high risk asks all the same. It ends with the session that asks, and you can end it before."
+		". What is of high risk asks all the same. It ends with the session that asks, if one does, and you can end it before."
 }
 
 // addTerms adds to a mandate the rules and limits that terms say of it.

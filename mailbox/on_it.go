@@ -137,7 +137,7 @@ func (c ClaimForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 		return nil, nil
 	case c.Until == 0:
 		return []events.Event{&events.FormClaimed{Form: c.Form, By: c.By, Date: now}}, nil
-	case c.Until < now+leastClaim || c.Until > now+longestWork:
+	case c.Until < now+leastClaim/2 || c.Until > now+longestWork: // one for a minute was on its way for a while
 		return nil, parley.Refuse(parley.InvalidArgument, "a form is claimed for a minute at least, and 24 hours at most")
 	case stands != nil && stands.By == c.By && stands.Until == c.Until:
 		return nil, nil

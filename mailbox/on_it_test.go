@@ -195,6 +195,20 @@ func TestAClaimGivesNothing(t *testing.T) {
 	}
 }
 
+// TestAClaimOfAMinuteIsTaken claims a form for the least time, which the form's mailbox decides on a moment later.
+func TestAClaimOfAMinuteIsTaken(t *testing.T) {
+	t.Parallel()
+	v, ask := opsGroup(t, parley.Form{})
+	claim := mailbox.ClaimForm{Form: ask(), By: v.States["ops@A"].ID, Until: v.Now + minute - 20}
+	if _, err := v.Decide("host@A", claim); err != nil {
+		t.Error(err)
+	}
+	claim.Until = v.Now + minute/4
+	if _, err := v.Decide("host@A", claim); parley.CodeOf(err) != parley.InvalidArgument {
+		t.Errorf("a claim of a quarter of a minute is refused with %v", err)
+	}
+}
+
 // TestAPoolDoesNotVoteForItself has an agent ask a group of its own host's agents, which it is a member of, for two votes: whatever they
 // claim and answer, and whoever of them, it is one vote, and none where the asker's own do not count.
 func TestAPoolDoesNotVoteForItself(t *testing.T) {

@@ -168,6 +168,9 @@ func (n Namespace) ResourceAt(path string, now capabilities.Time) (capabilities.
 	if err != nil {
 		return ref, err
 	}
+	if at, gone := n.s.Grants.revoked[ref.Grant]; gone && !ref.Grant.IsZero() { // by this name: others may be for more or less of the same
+		return ref, refuseRevoked(parley.Quoted(path, 200), at)
+	}
 	return ref, n.s.permit(ref, capabilities.UseRead, now)
 }
 
@@ -631,7 +634,7 @@ func (r *Resource) checkCounts(chain []capabilities.Grant, now capabilities.Time
 			continue
 		}
 		if most := g.Facet.Uses; most != 0 && u.Used >= most {
-			return parley.Refuse(parley.NotPermitted, "the reference was good for %d uses", most).WithHint("ask whoever gave it for more")
+			return parley.Refuse(parley.NotPermitted, "the reference was good for %s", g.Facet.UsesWords()).WithHint("ask whoever gave it for more")
 		}
 		if rate := g.Facet.Rate; rate.Uses != 0 && len(u.Recent) >= int(rate.Uses) {
 			first := u.Recent[len(u.Recent)-int(rate.Uses)]

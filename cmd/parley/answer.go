@@ -355,23 +355,30 @@ func endCommand(env *environment, e ending, end func(ctx context.Context, form a
 
 func resolveCommand(env *environment) *cobra.Command {
 	var n narrowing
+	var s spot
 	c := &cobra.Command{
-		Use:               "resolve NUMBER NAME",
-		Short:             "Resolve a request",
-		Long:              "Resolves a request with what the agent holds under NAME. The asker then holds it too; with the flags, less of it.",
-		Example:           "  parley resolve 0 bob\n  parley resolve 1 notes --read-only --below docs --until 24h",
+		Use:   "resolve NUMBER NAME",
+		Short: "Resolve a request",
+		Long: `Resolves a request with what the agent holds under NAME. The asker then holds it too; with the flags, less of it. With --folder or --file
+it is made for that, under NAME.`,
+		Example: `  parley resolve 0 bob
+  parley resolve 1 notes --read-only --below docs --until 24h
+  parley resolve 2 manual --folder /usr/share/manual --read-only`,
 		Args:              exactly("NUMBER", "NAME"),
 		ValidArgsFunction: completeArguments(env, api.CompletePending, api.CompleteNames),
 	}
 	n.add(c.Flags())
+	s.add(c.Flags())
 	c.RunE = func(c *cobra.Command, args []string) error {
 		narrow, err := n.facet(c)
 		if err != nil {
 			return err
 		}
-		return settleForm(c.Context(), env, api.Resolve, api.ResolveRequest{
-			Acting: env.acting(), FormRef: api.RefTo(args[0]), Name: args[1], Narrow: narrow,
-		}, args[0])
+		return s.give(c, env, args[1], func() error {
+			return settleForm(c.Context(), env, api.Resolve, api.ResolveRequest{
+				Acting: env.acting(), FormRef: api.RefTo(args[0]), Name: args[1], Narrow: narrow,
+			}, args[0])
+		})
 	}
 	return c
 }

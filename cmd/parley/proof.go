@@ -147,7 +147,7 @@ func readProof(env *environment, name string) ([]byte, error) {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, parley.Refuse(parley.InvalidArgument, "cannot read %s: %v", terminal.Visible(name), terminal.Reason(err))
 	}
 	defer f.Close() //nolint:errcheck // only read from
 	return terminal.Read(f, "the proof", proof.MaxSize)

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -70,6 +71,47 @@ func (n *narrowing) facet(c *cobra.Command) (f capabilities.Facet, err error) {
 		f.Rate = capabilities.Rate{Uses: uint32(uses), Seconds: uint32(time.Seconds())}
 	}
 	return f, f.Check()
+}
+
+// spot is what is made at the moment in which it is given.
+type spot struct{ folder, file string }
+
+func (s *spot) add(f *pflag.FlagSet) {
+	f.StringVar(&s.folder, "folder", "", "make this `folder` of the node, and give it")
+	f.StringVar(&s.file, "file", "", "store this `file`, and give it")
+}
+
+// give makes what the flags name under a name, and gives it. What is not given for certain is not left behind.
+func (s *spot) give(c *cobra.Command, env *environment, name string, give func() error) error {
+	r := api.MakeResourceRequest{Acting: env.acting(), Name: name}
+	switch {
+	case s.folder != "" && s.file != "":
+		return usage(c, "--folder and --file: which one is it?")
+	case s.folder != "":
+		path, err := filepath.Abs(s.folder)
+		if err != nil {
+			return err
+		}
+		r.Kind, r.Folder = capabilities.KindFolder, path
+	case s.file != "":
+		files, err := attachFiles(c.Context(), env, []string{s.file})
+		if err != nil {
+			return err
+		}
+		r.Kind, r.File = capabilities.KindFile, &files[0]
+	case c.Flags().Changed("folder") || c.Flags().Changed("file"): // such as of a variable that is not set
+		return usage(c, "give the path of what is to be made")
+	default:
+		return give()
+	}
+	if err := api.MakeResource.Run(c.Context(), env, r); err != nil {
+		return err
+	}
+	err := give()
+	if err != nil && !parley.MayBeDone(err) {
+		err = errors.Join(err, api.EndResource.Run(c.Context(), env, api.NameRequest{Acting: env.acting(), Name: name}))
+	}
+	return err
 }
 
 // makeResourceCommand returns the command make, with the kinds of resources below it.
@@ -539,7 +581,11 @@ func useText(u view.Use) string {
 	if tools, ok := record["tools"].AsList(); ok {
 		for _, t := range tools {
 			one, _ := t.AsRecord()
-			lines = append(lines, terminal.Visible(one["name"].Text()+"  "+one["description"].Text()))
+			words, _ := one["description"].AsString()
+			if changed, _ := one["changed"].AsBool(); changed {
+				words = "(changed since it was granted: it cannot be called before it is granted again)"
+			}
+			lines = append(lines, terminal.Visible(strings.TrimSpace(one["name"].Text()+"  "+words)))
 		}
 	}
 	if text, ok := record["text"].AsString(); ok {

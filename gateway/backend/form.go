@@ -207,7 +207,7 @@ func claimForm(ctx context.Context, a *actors.Agent, r api.ClaimFormRequest) (vi
 	}
 	long := usualClaim
 	if r.ForMs != nil {
-		if *r.ForMs <= 0 || *r.ForMs > 24*time.Hour.Milliseconds() {
+		if *r.ForMs < time.Minute.Milliseconds() || *r.ForMs > 24*time.Hour.Milliseconds() {
 			return view.Claimed{}, parley.Refuse(parley.InvalidArgument, "a form is claimed for a minute at least, and 24 hours at most")
 		}
 		long = time.Duration(*r.ForMs) * time.Millisecond

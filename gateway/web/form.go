@@ -126,6 +126,9 @@ func (p *page) takeForm(ref capabilities.FormRef) error {
 	if do == "give" || sent.Get("do") == "give" {
 		return showGiven(p, e, sent, show)
 	}
+	if do == "make" || sent.Get("do") == "make" {
+		return makeGiven(p, e, sent, show)
+	}
 	if do == "leave" || sent.Get("do") == "leave" {
 		return showLeave(p, e, sent, show)
 	}

@@ -36,6 +36,7 @@ const (
 	giveOnly    = "-only"
 	giveMethods = "-methods"
 	giveAsk     = "-ask"
+	giveFolder  = "-folder" // that is made under the name, so that it can be given
 )
 
 // Typed returns what was sent of a control.
@@ -136,6 +137,7 @@ type given struct {
 	Kind  capabilities.Kind // of what is given
 	Facet string            // what it is narrowed to, as JSON; "" for nothing
 	Wrong string            // why it cannot be given
+	Makes bool              // the reader has nothing of the name, and may make it
 }
 
 // givenBy returns what a field would give to whoever asked.
@@ -158,10 +160,11 @@ func givenBy(p *page, e view.Message, control string, sent url.Values) *given {
 	}
 	if err != nil {
 		wrong := api.Shown(err).Message
-		if parley.CodeOf(err) == parley.UnknownName {
+		unknown := parley.CodeOf(err) == parley.UnknownName
+		if unknown {
 			wrong = "You have nothing called " + parley.Quoted(strings.TrimSpace(sent.Get(control)), 80) // it may still be typed
 		}
-		return &given{Kind: kind, Wrong: sanitize.Line(wrong)}
+		return &given{Kind: kind, Wrong: sanitize.Line(wrong), Makes: unknown && mayMake(p)}
 	}
 	who := cmp.Or(e.Sender(), view.ShortID(e.From))
 	words := all.Words(kind, readable)
@@ -197,6 +200,30 @@ func heldBy(p *page, name string) (capabilities.Ref, error) {
 		ref.Facet = u.Holds.Facet
 	}
 	return ref, err
+}
+
+// mayMake reports whether the reader may make folders of the node.
+func mayMake(p *page) bool {
+	return p.as == "" && p.principal.IsHost() && p.principal.May(api.Operation{Name: string(api.MakeResource), Scope: api.ScopeAdmin}) == nil
+}
+
+// makeGiven makes a folder of the name that a field has, and draws what the form would give then.
+func makeGiven(p *page, e view.Message, sent url.Values, show func(*refusedAnswer) error) error {
+	for i, f := range e.Fields {
+		folder := strings.TrimSpace(sent.Get(control(i) + giveFolder))
+		if !e.AnswerNeeded || drawnAs(f) != drawCapability || folder == "" {
+			continue
+		}
+		err := api.MakeResource.Run(p.ctx(), p, api.MakeResourceRequest{Kind: capabilities.KindFolder, Name: strings.TrimSpace(sent.Get(control(i))), Folder: folder})
+		switch {
+		case err == nil:
+			return showGiven(p, e, sent, show)
+		case p.pane() == "give":
+			return p.render(http.StatusOK, "given", &given{Wrong: sanitize.Line(strings.TrimSuffix(api.Shown(err).Message, ".")), Makes: true})
+		}
+		return show(&refusedAnswer{Texts: readTexts(e.Fields, sent), Sent: sent, Wrong: api.Shown(err).Message})
+	}
+	return showGiven(p, e, sent, show)
 }
 
 // showGiven draws what a form would give: the sentence of one field for a script, or the page.

@@ -17,6 +17,9 @@ export class Give {
     this.says = part.querySelector('.says');
     this.field = JSON.parse(this.control.closest('.field').dataset.spec).name;
     part.querySelector('[data-gives]')?.remove(); // with a script it is shown as it is typed; a form that is drawn again may have none
+    const make = part.querySelector('.makes button');
+    make.type = 'button'; // else a return in any control of the form presses it
+    make.addEventListener('click', () => { this.make(); });
     this.fit('');
     for (const e of [part, this.control]) e.addEventListener('input', () => this.changed());
     this.changed(0);
@@ -33,12 +36,21 @@ export class Give {
     return [[this.control.name, this.control.value], ...all.map((e) => [e.name, e.value])];
   }
 
-  /** Has the node say what would be given. */
-  async show() {
+  /** Has the node make what is named, and say what would be given. */
+  make() {
+    clearTimeout(this.timer);
+    this.shown = this.show('make');
+  }
+
+  /**
+   * Has the node say what would be given.
+   * @param {'give'|'make'} act
+   */
+  async show(act = 'give') {
     const typed = this.typed();
     let said = document.createElement('p');
     try {
-      said = document.adoptNode((await edited(this.address, typed, this.endpoint)).querySelector('.given'));
+      said = document.adoptNode((await edited(this.address.replace('do=give', 'do=' + act), typed, this.endpoint)).querySelector('.given'));
     } catch (why) {
       said.className = 'given';
       said.dataset.wrong = '';
