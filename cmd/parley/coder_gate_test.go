@@ -255,7 +255,7 @@ func TestClaudeCodeAsksWhatItWouldRunUnasked(t *testing.T) {
 		c.write(t, filepath.Join(c.project, ".claude", "settings.json"), map[string]any{"autoMemoryDirectory": c.project + "/docs"})
 		return []asked{{write(c.project, "docs", "README.md"), "README.md", true}}
 	}
-	for _, test := range byDay(t, 2, []struct {
+	for _, test := range byDay(t, 3, []struct {
 		agent, name string
 		calls       func(t *testing.T, c *coderTest) []asked
 	}{
@@ -266,12 +266,10 @@ func TestClaudeCodeAsksWhatItWouldRunUnasked(t *testing.T) {
 				{write(c.project, ".claude", "launch.json"), "launch.json", true},
 			}, skill(t, c)...)
 		}},
-		{newestClaude, "a sandbox, and a folder for its memory", func(t *testing.T, c *coderTest) []asked {
-			all := notes(t, c)
-			c.write(t, filepath.Join(c.project, ".claude", "settings.json"), map[string]any{
-				"autoMemoryDirectory": c.project + "/docs", "sandbox": map[string]any{"enabled": true, "enableWeakerNestedSandbox": true},
-			})
-			return append(all, asked{bash("touch unasked"), "touch unasked", true})
+		{newestClaude, "a folder for its memory", notes}, // each of these two would do for the calls of the others
+		{newestClaude, "a sandbox", func(t *testing.T, c *coderTest) []asked {
+			c.write(t, filepath.Join(c.project, ".claude", "settings.json"), map[string]any{"sandbox": map[string]any{"enabled": true, "enableWeakerNestedSandbox": true}})
+			return []asked{{bash("touch unasked"), "touch unasked", true}}
 		}},
 		{olderClaude, "a skill's rules", skill},
 		{olderClaude, "a hidden sandbox", func(t *testing.T, c *coderTest) []asked {
@@ -385,37 +383,40 @@ func TestSkillsOfSubagentsRunNothingUnasked(t *testing.T) {
 		"project/market/bought/agents/helper.md":           helper,
 		"other/.claude/agents/added.md":                    helpers("added"),
 	}
-	ways := []string{"helper", "others:helper", "bought:helper", "added"} // of the person, of two plugins, and of an added folder
-	for _, agent := range byDay(t, 1, newestClaude, olderClaude) {
-		t.Run(agent, func(t *testing.T) {
+	for _, test := range byDay(t, 2, []struct {
+		agent string
+		flags []string
+		kinds []string
+	}{
+		{newestClaude, nil, []string{"helper", "others:helper", "bought:helper"}},      // of the person, and of two plugins
+		{newestClaude, []string{"--add-dir", "../other"}, []string{"helper", "added"}}, // with that folder all are asked about
+		{olderClaude, nil, []string{"helper", "others:helper"}},
+	}...) {
+		t.Run(fmt.Sprint(test.agent, test.flags), func(t *testing.T) {
 			t.Parallel()
-			ways := ways
-			if agent == olderClaude {
-				ways = ways[:2]
-			}
 			var turns []modeltest.Turn
-			for _, kind := range ways {
+			for _, kind := range test.kinds {
 				turns = append(turns, modeltest.Turn{Calls: []modeltest.Call{
 					{Tool: "Agent", Input: map[string]any{"description": "do it", "prompt": "Do the task of a subagent, " + kind + "!", "subagent_type": kind}},
 				}})
 			}
-			c := newClaudeOf(t, agent, modeltest.Script{Prompt: prompt, Turns: append(turns, modeltest.Turn{Text: "I am ready"})})
+			c := newClaudeOf(t, test.agent, modeltest.Script{Prompt: prompt, Turns: append(turns, modeltest.Turn{Text: "I am ready"})})
 			for path, text := range files {
 				c.writeText(t, filepath.Join(filepath.Dir(c.home), path), text)
 			}
 			c.writeText(t, filepath.Join(c.project, ".claude", "skills", "neat", "SKILL.md"), "---\nname: neat\ndescription: makes things neat\n---\nBe neat.\n!`touch unasked`\n")
 			state := c.setUp(t, "claude-code")
 			attend(t, state)
-			end := c.background(t, "-p", prompt, "--permission-mode", "acceptEdits", "--add-dir", "../other")
-			for _, kind := range ways {
+			end := c.background(t, append([]string{"-p", prompt, "--permission-mode", "acceptEdits"}, test.flags...)...)
+			for _, kind := range test.kinds {
 				decide(t, state, "deny", awaitCall(t, state, "a subagent, "+kind+"!"), "--message", "nobody has looked at it")
 			}
 			end()
 			results := c.model.Results(prompt)
-			if isThere(c.project, "unasked") || len(results) != len(ways) {
+			if isThere(c.project, "unasked") || len(results) != len(test.kinds) {
 				t.Fatalf("the command has run: %t; the model has read %q", isThere(c.project, "unasked"), results)
 			}
-			for i, kind := range ways {
+			for i, kind := range test.kinds {
 				if !strings.Contains(results[i].Text, "denied in Parley: nobody has looked at it") {
 					t.Errorf("of %s the model has read %q", kind, results[i])
 				}
