@@ -269,7 +269,7 @@ func TestClaudeCodeAsksWhatItWouldRunUnasked(t *testing.T) {
 		{newestClaude, "a folder for its memory", notes}, // each of these two would do for the calls of the others
 		{newestClaude, "a sandbox", func(t *testing.T, c *coderTest) []asked {
 			c.write(t, filepath.Join(c.project, ".claude", "settings.json"), map[string]any{"sandbox": map[string]any{"enabled": true, "enableWeakerNestedSandbox": true}})
-			return []asked{{bash("touch unasked"), "touch unasked", true}}
+			return []asked{{call: bash("git status"), text: "git status"}, {bash("touch unasked"), "touch unasked", true}}
 		}},
 		{olderClaude, "a skill's rules", skill},
 		{olderClaude, "a hidden sandbox", func(t *testing.T, c *coderTest) []asked {
