@@ -13,7 +13,7 @@ import (
 func TestClaudeCodesCallMadeAgainJoinsItsThread(t *testing.T) {
 	t.Parallel()
 	const prompt = "Make a file"
-	for _, variable := range []string{newestClaude, olderClaude} {
+	for _, variable := range byDay(t, 1, newestClaude, olderClaude) {
 		t.Run(variable, func(t *testing.T) {
 			t.Parallel()
 			c := newClaudeOf(t, variable, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -43,13 +43,21 @@ func (c *coderTest) setUpFor(t *testing.T, agent, state string) {
 // attend follows the host's inbox until the test ends.
 func attend(t *testing.T, state string) {
 	t.Helper()
+	attendFor(t, state)
+}
+
+// attendFor follows the host's inbox until the function that it returns is called, or the test ends.
+func attendFor(t *testing.T, state string) (leave func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { // ends with ctx
 		defer close(done)
 		runTest(ctx, state, nil, "inbox", "--follow")
 	}()
-	t.Cleanup(func() { cancel(); <-done })
+	leave = func() { cancel(); <-done }
+	t.Cleanup(leave)
+	return leave
 }
 
 // awaitCall waits for an approval whose input has a text, and returns its number.
@@ -93,59 +101,76 @@ func isThere(folder, name string) bool {
 func TestClaudeCodeAsksInEveryMode(t *testing.T) {
 	t.Parallel()
 	const prompt = "Make two files"
-	type run struct{ agent, mode, way string }
-	runs := []run{{olderClaude, "plan", "terminal"}, {olderClaude, "default", "terminal"}, {olderClaude, "auto", "print"}}
-	for _, mode := range claudeModes {
-		runs = append(runs, run{newestClaude, mode, "print"})
-		if *everyMode || slices.Contains([]string{"default", "auto", "plan"}, mode) { // in the others the hook is called as without
-			runs = append(runs, run{newestClaude, mode, "terminal"})
+	type run struct {
+		agent, way string
+		modes      []string // of one session
+	}
+	runs := []run{
+		{newestClaude, "print", claudeModes}, {newestClaude, "terminal", []string{"default"}}, {olderClaude, "terminal", []string{"default"}},
+		{newestClaude, "terminal", []string{"auto"}}, {newestClaude, "terminal", []string{"plan"}}, // in the others the hook is called as without
+		{olderClaude, "terminal", []string{"plan"}}, {olderClaude, "print", claudeModes},
+	}
+	if runs = byDay(t, 3, runs...); *everyMode {
+		for _, mode := range claudeModes {
+			runs = append(runs, run{newestClaude, "terminal", []string{mode}})
 		}
 	}
 	for _, r := range runs {
-		mode, way := r.mode, r.way
-		t.Run(r.agent+"/"+mode+"/"+way, func(t *testing.T) {
+		t.Run(r.agent+"/"+r.way+"/"+strings.Join(r.modes, ","), func(t *testing.T) {
 			t.Parallel()
-			c := newClaudeOf(t, r.agent, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
-				{Calls: []modeltest.Call{bash("touch wanted.txt")}}, {Calls: []modeltest.Call{bash("touch unwanted.txt")}}, {Text: "I am ready"},
-			}})
+			var turns []modeltest.Turn
+			for _, mode := range r.modes {
+				turns = append(turns, modeltest.Turn{Calls: []modeltest.Call{bash("touch " + mode + "-wanted.txt")}}, modeltest.Turn{Calls: []modeltest.Call{bash("touch " + mode + "-unwanted.txt")}},
+					modeltest.Turn{Text: "I am ready"})
+			}
+			c := newClaudeOf(t, r.agent, modeltest.Script{Prompt: prompt, Turns: turns})
 			state := c.setUp(t, "claude-code")
 			attend(t, state)
-			var end func()
-			if way == "print" {
-				end = c.background(t, "-p", prompt, "--permission-mode", mode)
-			} else {
-				terminal := inTerminal(t, c.command(t.Context(), prompt, "--permission-mode", mode))
-				if mode == "auto" { // it has not fallen back to another mode
-					terminal.expect(t, "auto mode on")
+			var stream *streamTest
+			if r.way == "print" {
+				stream = c.inStream(t, "--permission-mode", "bypassPermissions") // from which it changes to each of the others
+			}
+			for i, mode := range r.modes {
+				var end func()
+				if r.way == "print" {
+					stream.setMode(t, mode)
+					end = stream.prompt(t, prompt+" in "+mode)
+				} else {
+					terminal := inTerminal(t, c.command(t.Context(), prompt, "--permission-mode", mode))
+					if mode == "auto" { // it has not fallen back to another mode
+						terminal.expect(t, "auto mode on")
+					}
+					end = func() { terminal.expect(t, "I am ready") }
 				}
-				end = func() { terminal.expect(t, "I am ready") }
-			}
-			number := awaitCall(t, state, "touch wanted.txt")
-			if isThere(c.project, "wanted.txt") {
-				t.Error("the command has run before the decision")
-			}
-			if wanted := "wanted.txt"; way == "print" && mode == "default" { // the host has another file made
-				edited := filepath.Join(t.TempDir(), "input.json")
-				c.writeText(t, edited, `{"command":"touch edited.txt && touch `+wanted+`","description":"Make two"}`)
-				decide(t, state, "allow", number, "--input", edited)
-			} else {
-				decide(t, state, "allow", number)
-			}
-			number = awaitCall(t, state, "touch unwanted.txt")
-			if !isThere(c.project, "wanted.txt") {
-				t.Error("the command has not run, though it was allowed")
-			}
-			if isThere(c.project, "edited.txt") != (way == "print" && mode == "default") {
-				t.Error("the command that ran is not the one that was allowed")
-			}
-			decide(t, state, "deny", number, "--message", "one file is enough")
-			end()
-			results := c.model.Results(prompt)
-			if len(results) != 2 || !strings.Contains(results[1].Text, "denied in Parley: one file is enough") {
-				t.Errorf("the model has read %q", results)
-			}
-			if isThere(c.project, "unwanted.txt") {
-				t.Error("the command has run, though it was denied")
+				wanted, unwanted := mode+"-wanted.txt", mode+"-unwanted.txt"
+				number := awaitCall(t, state, "touch "+wanted)
+				if isThere(c.project, wanted) {
+					t.Errorf("%s: the command has run before the decision", mode)
+				}
+				isEdited := r.way == "print" && mode == "default"
+				if isEdited { // the host has another file made
+					edited := filepath.Join(t.TempDir(), "input.json")
+					c.writeText(t, edited, `{"command":"touch edited.txt && touch `+wanted+`","description":"Make two"}`)
+					decide(t, state, "allow", number, "--input", edited)
+				} else {
+					decide(t, state, "allow", number)
+				}
+				number = awaitCall(t, state, "touch "+unwanted)
+				if !isThere(c.project, wanted) {
+					t.Errorf("%s: the command has not run, though it was allowed", mode)
+				}
+				if isThere(c.project, "edited.txt") != (r.way == "print") { // the mode default is the first
+					t.Errorf("%s: the command that ran is not the one that was allowed", mode)
+				}
+				decide(t, state, "deny", number, "--message", "one file is enough")
+				end()
+				results := c.model.Results(prompt)
+				if len(results) != 2*(i+1) || !strings.Contains(results[2*i+1].Text, "denied in Parley: one file is enough") {
+					t.Errorf("%s: the model has read %q", mode, results)
+				}
+				if isThere(c.project, unwanted) {
+					t.Errorf("%s: the command has run, though it was denied", mode)
+				}
 			}
 		})
 	}
@@ -164,44 +189,63 @@ func awaitNoCall(t *testing.T, state string) {
 // "never" comes too late then.
 func TestClaudeCodeWithdrawsWhatItNoLongerAsks(t *testing.T) {
 	t.Parallel()
-	const prompt = "Make a file"
-	for name, test := range map[string]struct {
-		mode string
-		end  func(t *testing.T, s *terminalTest)
+	const prompt, question = "Make a file", "Do you want to proceed?"
+	type end struct {
+		name string
+		end  func(t *testing.T, s *terminalTest, drawn int) // drawn is how often a prompt was shown before
 		runs bool
-	}{
-		"answered at the prompt": {mode: "default", runs: true, end: func(t *testing.T, s *terminalTest) {
-			s.expect(t, "Do you want to proceed?")
-			s.press(t, "1")
-			s.expect(t, "I am ready")
-		}},
-		"denied at the prompt": {mode: "default", end: func(t *testing.T, s *terminalTest) {
-			s.expect(t, "Do you want to proceed?")
-			s.press(t, "\x1b")
-		}},
-		"interrupted": {mode: "auto", end: func(t *testing.T, s *terminalTest) {
-			s.press(t, "\x1b")
-		}},
-		"killed":                   {mode: "default", end: func(t *testing.T, s *terminalTest) { s.kill(t) }},
-		"killed in automatic mode": {mode: "auto", end: func(t *testing.T, s *terminalTest) { s.kill(t) }},
+	}
+	for mode, ends := range map[string][]end{ // a prompt of one session each
+		"default": {
+			{name: "answered at the prompt", runs: true, end: func(t *testing.T, s *terminalTest, drawn int) {
+				s.expectAgain(t, drawn, question)
+				s.press(t, "1")
+				s.expect(t, "I am ready 0")
+			}},
+			{name: "denied at the prompt", end: func(t *testing.T, s *terminalTest, drawn int) {
+				s.expectAgain(t, drawn, question)
+				s.press(t, "\x1b")
+			}},
+			{name: "killed", end: func(t *testing.T, s *terminalTest, _ int) { s.kill(t) }},
+		},
+		"auto": {
+			{name: "interrupted", end: func(t *testing.T, s *terminalTest, _ int) { s.press(t, "\x1b") }},
+			{name: "killed in automatic mode", end: func(t *testing.T, s *terminalTest, _ int) { s.kill(t) }},
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash("touch a.txt")}}, {Text: "I am ready"}}})
+			calls := 0
+			asks := false // a call was made in this prompt
+			c := newClaude(t, modeltest.Script{Prompt: prompt, React: func(seen modeltest.Seen) modeltest.Turn {
+				if asks = !asks || strings.Contains(strings.Join(seen.News, "\n"), prompt); asks {
+					calls++
+					return modeltest.Turn{Calls: []modeltest.Call{bash(fmt.Sprintf("touch %d.txt", calls-1))}}
+				}
+				return modeltest.Turn{Text: fmt.Sprintf("I am ready %d", calls-1)}
+			}})
 			state := c.setUp(t, "claude-code")
 			attend(t, state)
-			terminal := inTerminal(t, c.command(t.Context(), prompt, "--permission-mode", test.mode))
-			number := awaitCall(t, state, "touch a.txt")
-			test.end(t, terminal)
-			awaitNoCall(t, state)
-			if _, errs, exit := runTest(t.Context(), state, nil, "permit", "deny", number, "--always"); exit == 0 || !strings.Contains(errs, "ALREADY_CANCELLED") {
-				t.Errorf("never is answered by %d, %s", exit, errs)
-			}
-			if isThere(c.project, "a.txt") != test.runs {
-				t.Errorf("the command has run: %t", !test.runs)
-			}
-			if out, errs, _ := runTest(t.Context(), state, nil, "show", number); strings.Contains(out, "decided at the prompt of Claude Code") != test.runs || !strings.Contains(out, "cancelled by") {
-				t.Errorf("it is said to have ended so: %s%s", out, errs)
+			terminal := inTerminal(t, c.command(t.Context(), prompt+" 0", "--permission-mode", mode))
+			for i, test := range ends {
+				file, drawn := fmt.Sprintf("%d.txt", i), terminal.times(question)
+				if i > 0 {
+					terminal.enter(t, fmt.Sprintf("%s %d", prompt, i), "the next call is made", func() bool {
+						return strings.Contains(c.lastOf(prompt), fmt.Sprintf("%s %d", prompt, i))
+					})
+				}
+				number := awaitCall(t, state, "touch "+file)
+				test.end(t, terminal, drawn)
+				awaitNoCall(t, state)
+				if _, errs, exit := runTest(t.Context(), state, nil, "permit", "deny", number, "--always"); exit == 0 || !strings.Contains(errs, "ALREADY_CANCELLED") {
+					t.Errorf("%s: never is answered by %d, %s", test.name, exit, errs)
+				}
+				if isThere(c.project, file) != test.runs {
+					t.Errorf("%s: the command has run: %t", test.name, !test.runs)
+				}
+				if out, errs, _ := runTest(t.Context(), state, nil, "show", number); strings.Contains(out, "decided at the prompt of Claude Code") != test.runs || !strings.Contains(out, "cancelled by") {
+					t.Errorf("%s: it is said to have ended so: %s%s", test.name, out, errs)
+				}
 			}
 		})
 	}
@@ -243,7 +287,7 @@ func TestClaudeCodeIsAnsweredByForm(t *testing.T) {
 			map[string]any{"label": "Brush, small", "description": "one"}, map[string]any{"label": "Roller", "description": "two"},
 		}},
 	}}}
-	for _, mode := range []string{"default", "auto"} {
+	for _, mode := range byDay(t, 1, "default", "auto") {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
@@ -283,8 +327,8 @@ var planPath = regexp.MustCompile(`your plan at (/\S+\.md)`)
 func TestClaudeCodeHasPlansApproved(t *testing.T) {
 	t.Parallel()
 	const prompt = "Plan it"
-	for name, variable := range map[string]string{"newest": newestClaude, "older": olderClaude} {
-		t.Run(name, func(t *testing.T) {
+	for _, variable := range byDay(t, 1, newestClaude, olderClaude) {
+		t.Run(variable, func(t *testing.T) {
 			t.Parallel()
 			exit := modeltest.Turn{Calls: []modeltest.Call{{Tool: "ExitPlanMode", Input: map[string]any{}}}}
 			c := newClaudeOf(t, variable, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
@@ -313,54 +357,66 @@ func TestClaudeCodeHasPlansApproved(t *testing.T) {
 	}
 }
 
-// TestClaudeCodeWritesItsPlanAlone has Claude Code write its plan, which asks nobody, and other files in its place.
+// TestClaudeCodeWritesItsPlanAlone has Claude Code write other files in place of its plan, and its plan, which asks nobody.
 func TestClaudeCodeWritesItsPlanAlone(t *testing.T) {
 	t.Parallel()
 	const prompt, text = "Plan it", "first look at it"
-	for _, agent := range []string{newestClaude, olderClaude} {
-		for _, does := range []string{"its plan", "another plan", "a link"} {
-			t.Run(agent+"/"+does, func(t *testing.T) {
-				t.Parallel()
-				var c *coderTest
-				var written atomic.Pointer[string] // the path, once the model has named it
-				c = newClaudeOf(t, agent, modeltest.Script{Prompt: prompt, React: func(seen modeltest.Seen) modeltest.Turn {
-					if written.Load() != nil {
-						return modeltest.Turn{Text: "I am ready"}
-					}
+	for _, agent := range byDay(t, 1, newestClaude, olderClaude) {
+		t.Run(agent, func(t *testing.T) {
+			t.Parallel()
+			var c *coderTest
+			var plan atomic.Pointer[string] // the path, once the model has named it
+			writes := func(path, words string) modeltest.Turn {
+				return modeltest.Turn{Calls: []modeltest.Call{{Tool: "Write", Input: map[string]any{"file_path": path, "content": text + ", " + words}}}}
+			}
+			turns := 0
+			c = newClaudeOf(t, agent, modeltest.Script{Prompt: prompt, React: func(seen modeltest.Seen) modeltest.Turn {
+				if plan.Load() == nil {
 					told := planPath.FindStringSubmatch(strings.Join(seen.News, "\n"))
 					if told == nil {
 						t.Error("the model is not told where the plan is")
 						return modeltest.Turn{Text: "I am ready"}
 					}
-					plan := told[1]
-					switch does {
-					case "another plan":
-						plan = filepath.Join(filepath.Dir(plan), "another.md")
-					case "a link":
-						if err := errors.Join(os.MkdirAll(filepath.Dir(plan), 0o700), os.Symlink(filepath.Join(c.home, "kept"), plan)); err != nil {
-							t.Error(err)
-						}
+					plan.Store(&told[1])
+				}
+				path := *plan.Load()
+				switch turns++; turns {
+				case 1:
+					return writes(filepath.Join(filepath.Dir(path), "another.md"), "another plan")
+				case 2:
+					if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.Symlink(filepath.Join(c.home, "kept"), path)); err != nil {
+						t.Error(err)
 					}
-					written.Store(&plan)
-					return modeltest.Turn{Calls: []modeltest.Call{{Tool: "Write", Input: map[string]any{"file_path": plan, "content": text}}}}
-				}})
-				state := c.setUp(t, "claude-code")
-				attend(t, state)
-				end := c.background(t, "-p", prompt, "--permission-mode", "plan")
-				if does != "its plan" {
-					decide(t, state, "deny", awaitCall(t, state, text))
+					return writes(path, "by a link")
+				case 3:
+					if err := os.Remove(path); err != nil {
+						t.Error(err)
+					}
+					return writes(path, "its plan")
 				}
-				end()
-				plan := *written.Load()
-				got, err := os.ReadFile(plan)
-				if (err == nil && string(got) == text) != (does == "its plan") || isThere(c.home, "kept") {
-					t.Errorf("%s has %q, %v: %q", plan, got, err, c.model.Results(prompt))
+				return modeltest.Turn{Text: "I am ready"}
+			}})
+			state := c.setUp(t, "claude-code")
+			attend(t, state)
+			end := c.background(t, "-p", prompt, "--permission-mode", "plan")
+			for _, words := range []string{"another plan", "by a link"} {
+				decide(t, state, "deny", awaitCall(t, state, text+", "+words))
+			}
+			end()
+			path := *plan.Load()
+			if got, err := os.ReadFile(path); err != nil || string(got) != text+", its plan" {
+				t.Errorf("%s has %q, %v: %q", path, got, err, c.model.Results(prompt))
+			}
+			if isThere(filepath.Dir(path), "another.md") || isThere(c.home, "kept") {
+				t.Error("what was denied is written")
+			}
+			out, _, _ := runTest(t.Context(), state, nil, "inbox", "--all")
+			for words, asked := range map[string]bool{"another plan": true, "by a link": true, "its plan": false} {
+				if strings.Contains(out, text+", "+words) != asked {
+					t.Errorf("the host is asked about %s: %t, %s", words, !asked, out)
 				}
-				if out, _, _ := runTest(t.Context(), state, nil, "inbox", "--all"); strings.Contains(out, text) != (does != "its plan") {
-					t.Errorf("the host is asked: %s", out)
-				}
-			})
-		}
+			}
+		})
 	}
 }
 

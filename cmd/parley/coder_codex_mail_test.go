@@ -89,7 +89,7 @@ func expectOnce(t *testing.T, conversation string, texts ...string) {
 // calls, and as it stops. A mark that a command prints shows nothing.
 func TestMailReachesCodex(t *testing.T) {
 	t.Parallel()
-	for _, variable := range []string{newestCodex, olderCodex} {
+	for _, variable := range byDay(t, 1, newestCodex, olderCodex) {
 		t.Run(variable, func(t *testing.T) {
 			t.Parallel()
 			const first, second = "Say hello", "Do the work"
@@ -124,7 +124,7 @@ func TestMailReachesCodex(t *testing.T) {
 // TestMailWakesCodex sends mail to an idle session in a terminal, which a queued prompt wakes.
 func TestMailWakesCodex(t *testing.T) {
 	t.Parallel()
-	for _, variable := range byDay(1, newestCodex, olderCodex) {
+	for _, variable := range byDay(t, 1, newestCodex, olderCodex) {
 		t.Run(variable, func(t *testing.T) {
 			t.Parallel()
 			const prompt = "Wait for mail"
@@ -159,7 +159,7 @@ func TestMailWakesCodex(t *testing.T) {
 // TestMailSurvivesCodex kills Codex once a notice was offered to it, and resumes the thread.
 func TestMailSurvivesCodex(t *testing.T) {
 	t.Parallel()
-	for _, variable := range []string{newestCodex, olderCodex} {
+	for _, variable := range byDay(t, 1, newestCodex, olderCodex) {
 		t.Run(variable, func(t *testing.T) {
 			t.Parallel()
 			const first = "Say hello"

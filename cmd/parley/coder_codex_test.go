@@ -72,8 +72,8 @@ func TestCodexAsksByTool(t *testing.T) {
 // acts for the same guest.
 func TestCodexAsksInTerminal(t *testing.T) {
 	t.Parallel()
-	for name, variable := range map[string]string{"newest": newestCodex, "older": olderCodex} {
-		t.Run(name, func(t *testing.T) { t.Parallel(); codexAsksInTerminal(t, variable) })
+	for _, variable := range byDay(t, 1, newestCodex, olderCodex) {
+		t.Run(variable, func(t *testing.T) { t.Parallel(); codexAsksInTerminal(t, variable) })
 	}
 }
 
@@ -206,7 +206,7 @@ func TestCodexBlocksWhereTheHookFails(t *testing.T) {
 	leave := func(line string) modeltest.Turn {
 		return modeltest.Turn{Calls: []modeltest.Call{{Tool: "exec_command", Input: map[string]any{"cmd": line, "sandbox_permissions": "require_escalated", "justification": "May I?"}}}}
 	}
-	for _, test := range []struct{ agent, fault string }{{newestCodex, "killed"}, {newestCodex, "gone"}, {olderCodex, "killed"}, {olderCodex, "gone"}} {
+	for _, test := range byDay(t, 2, []struct{ agent, fault string }{{newestCodex, "killed"}, {newestCodex, "gone"}, {olderCodex, "killed"}, {olderCodex, "gone"}}...) {
 		t.Run(test.agent+"/"+test.fault, func(t *testing.T) {
 			t.Parallel()
 			turns := []modeltest.Turn{leave("touch unwanted.txt"), leave("touch wanted.txt"), {Text: "I am ready"}}
@@ -252,10 +252,10 @@ func TestCodexWhereTheHookDiesWithItsShell(t *testing.T) {
 		prompt = "Make a file"
 		allows = `echo '{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}'`
 	)
-	for _, test := range []struct {
+	for _, test := range byDay(t, 2, []struct {
 		agent  string
 		others bool
-	}{{newestCodex, true}, {newestCodex, false}, {olderCodex, true}, {olderCodex, false}} {
+	}{{newestCodex, true}, {newestCodex, false}, {olderCodex, true}, {olderCodex, false}}...) {
 		t.Run(fmt.Sprintf("%s/others=%t", test.agent, test.others), func(t *testing.T) {
 			t.Parallel()
 			c := newCodexOf(t, test.agent, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
@@ -294,7 +294,7 @@ func TestCodexAsksBesideHooksThatAllow(t *testing.T) {
 		prompt = "Make a file"
 		allows = `echo '{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}'`
 	)
-	for _, agent := range []string{newestCodex, olderCodex} {
+	for _, agent := range byDay(t, 1, newestCodex, olderCodex) {
 		t.Run(agent, func(t *testing.T) {
 			t.Parallel()
 			c := newCodexOf(t, agent, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{

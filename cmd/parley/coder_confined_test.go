@@ -146,7 +146,11 @@ func TestWhatOutlivesACoderDecidesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for variable, agent := range map[string]string{newestClaude: "claude-code", olderClaude: "claude-code", newestCodex: "codex", olderCodex: "codex"} {
+	for _, variable := range byDay(t, 2, newestClaude, newestCodex, olderClaude, olderCodex) {
+		agent := "claude-code"
+		if variable == newestCodex || variable == olderCodex {
+			agent = "codex"
+		}
 		t.Run(variable, func(t *testing.T) {
 			t.Parallel()
 			state := nodeTest(t)

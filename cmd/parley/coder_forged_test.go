@@ -59,11 +59,11 @@ func TestNothingTakesTheNodesPlace(t *testing.T) {
 		t.Skip("processes are told apart on Linux alone")
 	}
 	const prompt = "Make a file"
-	for _, test := range []struct{ agent, name, before, reads string }{
+	for _, test := range byDay(t, 2, []struct{ agent, name, before, reads string }{
 		{newestClaude, "beside it", "", "answers on the node's socket, and the node is process"},
 		{newestClaude, "after its end", "kill -9 %d; ", "answers on the node's socket, and a coding agent has started it"},
 		{olderClaude, "after its end", "kill -9 %d; ", "answers on the node's socket, and a coding agent has started it"},
-	} {
+	}...) {
 		t.Run(test.agent+"/"+test.name, func(t *testing.T) {
 			t.Parallel()
 			state := t.TempDir()

@@ -150,7 +150,7 @@ func TestGeminiAndQwenAskAndReadMail(t *testing.T) {
 func TestGeminiAndQwenRunNothingAlone(t *testing.T) {
 	t.Parallel()
 	const prompt = "Work alone"
-	for _, of := range oneFileCoders {
+	for _, of := range inTurns(t, oneFileCoders...) {
 		t.Run(of.agent, func(t *testing.T) {
 			t.Parallel()
 			c, _ := newOneFileCoder(t, of, answering(prompt, modeltest.Turn{Calls: []modeltest.Call{{Tool: of.shell, Input: map[string]any{"command": "touch three", "is_background": false}}}}, modeltest.Turn{Text: "I am done"}))
@@ -168,8 +168,8 @@ func TestGeminiAndQwenRunNothingAlone(t *testing.T) {
 func TestGeminiAndQwenAskInATerminal(t *testing.T) {
 	t.Parallel()
 	const prompt = "Do the work"
-	for _, of := range oneFileCoders {
-		for _, mode := range byDay(1, "default", "yolo") {
+	for _, of := range inTurns(t, oneFileCoders...) {
+		for _, mode := range byDay(t, 1, "default", "yolo") {
 			t.Run(of.agent+"/"+mode, func(t *testing.T) {
 				t.Parallel()
 				shell := func(line string) modeltest.Turn {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,12 +49,12 @@ var claudeWaysAround = []struct {
 	project, personal string // settings
 }{
 	{"`--bare`", "no hook runs", []string{"--bare"}, "", ""},
+	{"`disableAllHooks` in the person's or the project's settings, or in `--settings`", "no hook runs", []string{"--settings", `{"disableAllHooks":true}`}, "", ""},
+	{"a rule in `permissions.allow` of any settings that Parley understands", "the call is left to Claude Code", nil, "", `{"permissions":{"allow":["Bash(touch a.txt)"]}}`},
 	{"`--safe-mode`", "no hook runs", []string{"--safe-mode"}, "", ""},
 	{"`--setting-sources` without the settings that have the hooks", "no hook runs", []string{"--setting-sources", "project"}, "", ""},
-	{"`disableAllHooks` in the person's or the project's settings, or in `--settings`", "no hook runs", []string{"--settings", `{"disableAllHooks":true}`}, "", ""},
 	{"", "", nil, `{"disableAllHooks":true}`, ""},
 	{"", "", nil, `{"permissions":{"allow":["Bash(touch *)"]}}`, ""},
-	{"a rule in `permissions.allow` of any settings that Parley understands", "the call is left to Claude Code", nil, "", `{"permissions":{"allow":["Bash(touch a.txt)"]}}`},
 }
 
 // codersGuide returns the text of the guide.
@@ -95,19 +96,46 @@ func TestGuideSaysWhatClaudeCodeDoes(t *testing.T) {
 	t.Parallel()
 	const prompt = "Make a file"
 	text := codersGuide(t)
+	var printed, terminals []string // modes
+	without := map[string]string{}  // by mode and way
 	for _, row := range claudeRows {
 		if line := "| " + row.label + " | " + row.without + " | " + row.with + " |"; !strings.Contains(text, line) {
 			t.Errorf("the guide does not say %s", line)
 		}
-		for _, way := range row.ways {
-			t.Run(row.mode+"/"+way, func(t *testing.T) {
-				t.Parallel()
-				c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash("touch a.txt")}}, {Text: "I am ready"}}})
-				if got := outcome(t, c, prompt, way, "--permission-mode", row.mode); got != row.without {
-					t.Errorf("it %s", got)
-				}
-			})
+		if slices.Contains(row.ways, "print") {
+			printed = append(printed, row.mode)
 		}
+		if slices.Contains(row.ways, "terminal") {
+			terminals = append(terminals, row.mode)
+		}
+		for _, way := range row.ways {
+			without[row.mode+"/"+way] = row.without
+		}
+	}
+	t.Run("print", func(t *testing.T) { // in one session
+		t.Parallel()
+		var turns []modeltest.Turn
+		for _, mode := range printed {
+			turns = append(turns, modeltest.Turn{Calls: []modeltest.Call{bash("touch " + mode + ".txt")}}, modeltest.Turn{Text: "I am ready"})
+		}
+		c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: turns})
+		stream := c.inStream(t, "--permission-mode", "bypassPermissions")
+		for _, mode := range printed {
+			stream.setMode(t, mode)
+			stream.prompt(t, prompt)()
+			if got := map[bool]string{true: runsAlone, false: denies}[isThere(c.project, mode+".txt")]; got != without[mode+"/print"] {
+				t.Errorf("in the mode %s it %s", mode, got)
+			}
+		}
+	})
+	for _, mode := range byDay(t, 1, terminals...) {
+		t.Run(mode+"/terminal", func(t *testing.T) {
+			t.Parallel()
+			c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash("touch a.txt")}}, {Text: "I am ready"}}})
+			if got := outcome(t, c, prompt, "terminal", "--permission-mode", mode); got != without[mode+"/terminal"] {
+				t.Errorf("it %s", got)
+			}
+		})
 	}
 	for _, line := range toolRows() {
 		if !strings.Contains(text, line) {
@@ -221,6 +249,8 @@ func TestGuideSaysWhatPasses(t *testing.T) {
 		if line := "| " + row.label + " | " + row.reason; row.label != "" && !strings.Contains(text, line) {
 			t.Errorf("the guide does not say %s", line)
 		}
+	}
+	for _, row := range byDay(t, 3, claudeWaysAround...) {
 		t.Run(strings.Join(row.flags, " ")+row.project+row.personal, func(t *testing.T) {
 			t.Parallel()
 			c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash("touch a.txt")}}, {Text: "I am ready"}}})

@@ -17,7 +17,7 @@ func TestCodexIsHeldToLeases(t *testing.T) {
 	command := func(line string) modeltest.Turn {
 		return modeltest.Turn{Calls: []modeltest.Call{{Tool: "exec_command", Input: map[string]any{"cmd": line}}}}
 	}
-	for _, variable := range []string{newestCodex, olderCodex} {
+	for _, variable := range byDay(t, 1, newestCodex, olderCodex) {
 		t.Run(variable, func(t *testing.T) {
 			t.Parallel()
 			c := newCodexOf(t, variable, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{

@@ -15,7 +15,7 @@ func TestClaudeCodeIsHeldToLeases(t *testing.T) {
 	t.Parallel()
 	const prompt = "Write the file"
 	writes := modeltest.Call{Tool: "Write", Input: map[string]any{"file_path": "held.txt", "content": "a"}}
-	for _, variable := range []string{newestClaude, olderClaude} {
+	for _, variable := range byDay(t, 1, newestClaude, olderClaude) {
 		t.Run(variable, func(t *testing.T) {
 			t.Parallel()
 			c := newClaudeOf(t, variable, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{
@@ -56,7 +56,7 @@ func TestClaudeCodeIsHeldToLeases(t *testing.T) {
 func TestClaudeCodeIsToldOfLeases(t *testing.T) {
 	t.Parallel()
 	const prompt = "Work in the shell"
-	for _, variable := range []string{newestClaude, olderClaude} {
+	for _, variable := range byDay(t, 1, newestClaude, olderClaude) {
 		t.Run(variable, func(t *testing.T) {
 			t.Parallel()
 			c := newClaudeOf(t, variable, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{

@@ -78,7 +78,7 @@ func (c *coderTest) lastOf(prompt string) string {
 // between two calls, and as it stops.
 func TestMailReachesClaudeCode(t *testing.T) {
 	t.Parallel()
-	for _, variable := range []string{newestClaude, olderClaude} {
+	for _, variable := range byDay(t, 1, newestClaude, olderClaude) {
 		t.Run(variable, func(t *testing.T) {
 			t.Parallel()
 			const first, second = "Say hello", "Do the work"
@@ -128,7 +128,7 @@ var mailWakes = flag.Int("mail-wakes", 2, "how often mail wakes an idle session 
 // TestMailWakesClaudeCode sends mail to an idle session in a terminal, which a change of its wake file wakes.
 func TestMailWakesClaudeCode(t *testing.T) {
 	t.Parallel()
-	for _, variable := range byDay(1, newestClaude, olderClaude) {
+	for _, variable := range byDay(t, 1, newestClaude, olderClaude) {
 		t.Run(variable, func(t *testing.T) {
 			t.Parallel()
 			const prompt = "Wait for mail"

@@ -15,7 +15,7 @@ import (
 func TestMailReachesClientsOfMCP(t *testing.T) {
 	t.Parallel()
 	const prompt = "Read your mail"
-	for _, client := range []struct {
+	for _, client := range inTurns(t, []struct {
 		variable, settings, tool string // the tool's name is behind that
 		env                      func(url string) []string
 		args                     []string
@@ -26,7 +26,7 @@ func TestMailReachesClientsOfMCP(t *testing.T) {
 		{"PARLEY_QWEN", ".qwen/settings.json", "mcp__parley__", func(url string) []string {
 			return []string{"ANTHROPIC_API_KEY=a-key", "ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_MODEL=claude-test"}
 		}, []string{"--auth-type", "anthropic", "--model", "claude-test", "--approval-mode", "yolo", "-p", prompt}},
-	} {
+	}...) {
 		t.Run(client.variable, func(t *testing.T) {
 			t.Parallel()
 			if os.Getenv(client.variable) == "" {

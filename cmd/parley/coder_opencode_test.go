@@ -46,7 +46,7 @@ func openCodeBash(command string) modeltest.Call {
 // asked about in Parley, those of MCP servers with their arguments.
 func TestMailWakesOpenCode(t *testing.T) {
 	t.Parallel()
-	for _, variable := range []string{newestOpenCode, olderOpenCode} {
+	for _, variable := range byDay(t, 1, newestOpenCode, olderOpenCode) {
 		t.Run(variable, func(t *testing.T) {
 			t.Parallel()
 			const prompt = "Wait for mail"

@@ -14,7 +14,7 @@ import (
 func TestPlanThatChangesIsNotApproved(t *testing.T) {
 	t.Parallel()
 	const prompt = "Plan it"
-	for _, agent := range byDay(1, newestClaude, olderClaude) {
+	for _, agent := range byDay(t, 1, newestClaude, olderClaude) {
 		t.Run(agent, func(t *testing.T) {
 			t.Parallel()
 			present := modeltest.Turn{Calls: []modeltest.Call{{Tool: "ExitPlanMode", Input: map[string]any{}}}}
@@ -57,7 +57,7 @@ func TestPlanThatChangesIsNotApproved(t *testing.T) {
 func TestPlansInTheProjectAreAskedAbout(t *testing.T) {
 	t.Parallel()
 	const prompt = "Plan it"
-	for _, agent := range byDay(1, newestClaude, olderClaude) {
+	for _, agent := range byDay(t, 1, newestClaude, olderClaude) {
 		t.Run(agent, func(t *testing.T) {
 			t.Parallel()
 			plan, turns := "", 0

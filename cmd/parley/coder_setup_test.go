@@ -10,17 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"parley/cmd/parley/hook"
-	"parley/cmd/parley/modeltest"
 	"parley/cmd/parley/setup"
-	"parley/internal/eventually"
 )
 
 // onPath puts the coding agent on the path of the commands of a test, under the name that it is found by.
@@ -135,68 +130,6 @@ func TestDoctorTriesClaudeCode(t *testing.T) {
 	}
 }
 
-// TestClaudeCodeBlocksWithoutItsHook kills the hook while its approval is open, and takes its program away: neither allows.
-func TestClaudeCodeBlocksWithoutItsHook(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS != "linux" {
-		t.Skip("the hook's process is found in /proc")
-	}
-	const prompt = "Make a file"
-	for _, mode := range []string{"bypassPermissions", "acceptEdits", "auto"} {
-		for _, way := range []string{"killed", "gone"} {
-			t.Run(mode+"/"+way, func(t *testing.T) {
-				t.Parallel()
-				c := newClaude(t, modeltest.Script{Prompt: prompt, Turns: []modeltest.Turn{{Calls: []modeltest.Call{bash("touch a.txt")}}, {Text: "I am ready"}}})
-				state := c.setUp(t, "claude-code")
-				attend(t, state)
-				if way == "gone" {
-					path := filepath.Join(c.home, ".claude", "settings.json")
-					text, err := os.ReadFile(path)
-					if err != nil {
-						t.Fatal(err)
-					}
-					c.writeText(t, path, strings.ReplaceAll(string(text), `"parley hook`, `"/nonexistent/parley hook`))
-				}
-				end := c.background(t, "-p", prompt, "--permission-mode", mode)
-				if way == "killed" {
-					awaitCall(t, state, "touch a.txt")
-					killHook(t, state)
-				}
-				end()
-				if isThere(c.project, "a.txt") {
-					t.Error("the command has run")
-				}
-				results := c.model.Results(prompt)
-				if len(results) != 1 || !strings.Contains(results[0].Text, "the hook could not run, so this call is blocked") {
-					t.Errorf("the model has read %q", results)
-				}
-			})
-		}
-	}
-}
-
-// killHook kills the hook that asks a node, without its shell.
-func killHook(t *testing.T, state string) {
-	t.Helper()
-	eventually.Holds(t, "a hook asks", func() bool {
-		processes, err := filepath.Glob("/proc/[0-9]*/cmdline")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range processes {
-			line, _ := os.ReadFile(path) // it may have ended
-			words := strings.Split(string(line), "\x00")
-			if len(words) < 3 || filepath.Base(words[0]) != "parley" || words[1] != "hook" || !strings.Contains(string(line), state) {
-				continue
-			}
-			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
-				return syscall.Kill(pid, syscall.SIGKILL) == nil
-			}
-		}
-		return false
-	})
-}
-
 // TestSetupAsksOnTerminal has setup ask what happens where nobody can be asked: Enter takes the default, and keys another.
 func TestSetupAsksOnTerminal(t *testing.T) {
 	t.Parallel()
@@ -284,7 +217,7 @@ func (c *coderTest) trustHooks(t *testing.T) int {
 // It changes nothing, and asks nobody.
 func TestDoctorTriesCodex(t *testing.T) {
 	t.Parallel()
-	for _, variable := range byDay(1, newestCodex, olderCodex) {
+	for _, variable := range byDay(t, 1, newestCodex, olderCodex) {
 		t.Run(variable, func(t *testing.T) { t.Parallel(); doctorTriesCodex(t, variable) })
 	}
 }

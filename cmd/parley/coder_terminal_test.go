@@ -95,6 +95,17 @@ func (s *terminalTest) expect(t *testing.T, text string) {
 	})
 }
 
+// times returns how often a text was drawn so far, white space aside.
+func (s *terminalTest) times(text string) int {
+	return strings.Count(s.shown(), strings.Join(strings.Fields(text), ""))
+}
+
+// expectAgain waits for a text that was drawn so often before.
+func (s *terminalTest) expectAgain(t *testing.T, before int, text string) {
+	t.Helper()
+	eventually.Holds(t, fmt.Sprintf("the terminal shows %q again", text), func() bool { return s.times(text) > before })
+}
+
 // press sends keys.
 func (s *terminalTest) press(t *testing.T, keys string) {
 	t.Helper()

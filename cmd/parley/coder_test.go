@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"hash/crc32"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/cmd/parley/modeltest"
 )
@@ -62,10 +66,75 @@ const (
 	newestCodex, olderCodex   = "PARLEY_CODEX", "PARLEY_CODEX_OLDER"
 )
 
-// byDay leaves the first n of a test's cases, each of which starts a coding agent: seconds of a processor. At night (PARLEY_NIGHTLY)
-// all of them run. Each kind of call, mode and failure is among the first with the newest program.
-func byDay[T any](n int, cases ...T) []T {
-	return cases[:nightly(n, len(cases))]
+// byDay returns the cases that a run has, each of which starts a coding agent: seconds of a processor. The first n are in each run: every
+// kind of call, mode, way and failure is among them, with the newest program. Each of the others has a day of the week. At night
+// (PARLEY_NIGHTLY) all of them run. The day is PARLEY_DAY, which .ci/run prints, or today: days since 1970.
+func byDay[T any](t *testing.T, n int, cases ...T) []T {
+	t.Helper()
+	if nightly(0, 1) == 1 {
+		return cases
+	}
+	day := dayOfRun(t)
+	chosen := casesOfDay(t.Name(), day, n, cases)
+	t.Logf("of %d cases, day %d has %d", len(cases), day, len(chosen))
+	return chosen
+}
+
+// inTurns returns one of the cases: each day the next. They are programs of several makers, of which no version is the newest of all. At night
+// all of them run.
+func inTurns[T any](t *testing.T, cases ...T) []T {
+	t.Helper()
+	if nightly(0, 1) == 1 {
+		return cases
+	}
+	i := int(dayOfRun(t) % int64(len(cases)))
+	t.Logf("of %d cases, day %d has the one at %d", len(cases), dayOfRun(t), i)
+	return cases[i : i+1]
+}
+
+// dayOfRun returns the day by which the cases of a run are chosen.
+func dayOfRun(t *testing.T) int64 {
+	t.Helper()
+	set := os.Getenv("PARLEY_DAY")
+	if set == "" {
+		return time.Now().Unix() / (24 * 60 * 60)
+	}
+	day, err := strconv.ParseInt(set, 10, 64)
+	if err != nil || day < 0 {
+		t.Fatalf("PARLEY_DAY is %q, and no number of days since 1970", set)
+	}
+	return day
+}
+
+// casesOfDay returns the first n cases of a test, and those of the others whose day it is. The days of a test begin by its name: so all days
+// have about as many.
+func casesOfDay[T any](name string, day int64, n int, cases []T) []T {
+	chosen := slices.Clone(cases[:n])
+	for i, c := range cases[n:] {
+		if (int64(crc32.ChecksumIEEE([]byte(name)))+int64(i)+day)%7 == 0 {
+			chosen = append(chosen, c)
+		}
+	}
+	return chosen
+}
+
+// TestEachCaseHasADayOfTheWeek has the cases of a test be chosen for a week.
+func TestEachCaseHasADayOfTheWeek(t *testing.T) {
+	t.Parallel()
+	cases := []string{"always", "a", "b", "c", "d", "e", "f", "g", "h"}
+	for _, week := range []int64{0, 20786} {
+		times := map[string]int{}
+		for day := range int64(7) {
+			for _, c := range casesOfDay(t.Name(), week+day, 1, cases) {
+				times[c]++
+			}
+		}
+		for _, c := range cases {
+			if want := map[bool]int{true: 7, false: 1}[c == "always"]; times[c] != want {
+				t.Errorf("from day %d %s is chosen %d times", week, c, times[c])
+			}
+		}
+	}
 }
 
 // newClaude prepares a run of the newest Claude Code.
