@@ -473,12 +473,19 @@ func TestFoldersAddedInATerminalAreAskedAbout(t *testing.T) {
 			s.expect(t, "Hello there")
 			s.enter(t, "/add-dir ../other", "the folder is named", func() bool { return strings.Contains(s.shown(), "Entertoconfirm") })
 			if test.agent == newestClaude { // it asks first whether the folder is trusted, and has No in front
-				for !strings.Contains(s.shown(), "Yes,forthissession") {
-					s.press(t, "\x1b[B")
-					time.Sleep(500 * time.Millisecond) // between two keys
-					s.press(t, "\r")
-					time.Sleep(500 * time.Millisecond)
-				}
+				pressed := time.Time{}
+				eventually.Holds(t, "the folder is trusted", func() bool {
+					shown := s.shown()
+					if time.Since(pressed) > time.Second { // it takes no key in its first moment
+						key := "\x1b[B"
+						if strings.LastIndex(shown, "❯Yes,addit") > strings.LastIndex(shown, "❯No,leaveitout") {
+							key = "\r"
+						}
+						s.press(t, key)
+						pressed = time.Now()
+					}
+					return strings.Contains(shown, "Yes,forthissession")
+				})
 			}
 			eventually.Holds(t, "the folder is added", func() bool {
 				s.press(t, "\r")
