@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -74,6 +75,41 @@ func TestModelRepeatsWhatIsSentLater(t *testing.T) {
 		later["text"] = "look again"
 		if got := m.use("send_message", later); got.Error == nil || !strings.Contains(got.Error.Message, "differs in: text") {
 			t.Errorf("%s", got.raw)
+		}
+	})
+}
+
+// TestModelsSayHowLongItIsUntilATime has a model, which has no clock, send a message later and want one acknowledged by a time from now.
+func TestModelsSayHowLongItIsUntilATime(t *testing.T) {
+	t.Parallel()
+	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
+		m := h.connect(w, nil)
+		until := func(text, member string) time.Duration {
+			t.Helper()
+			_, after, found := strings.Cut(text, `"`+member+`":"`)
+			at, err := time.Parse(time.RFC3339, after[:min(len(after), len("2026-01-31T12:00:00.000Z"))])
+			if !found || err != nil {
+				t.Fatal(text, err)
+			}
+			return time.Until(at)
+		}
+		for words, want := range map[string]time.Duration{"10m": 10 * time.Minute, "2h": 2 * time.Hour, "3d": 72 * time.Hour, "1h30m": 90 * time.Minute} {
+			got := m.use("send_message", arguments{"recipient": "@self", "text": "look", "at": words})
+			if left := until(got.raw, "next"); left > want || left < want-time.Minute {
+				t.Errorf("%s is in %s", words, left)
+			}
+		}
+		if got := m.use("send_message", arguments{"recipient": "@host", "text": "look", "ackBy": "10m"}); got.Error != nil {
+			t.Error(got.raw)
+		}
+		mail, err := h.node.Host().Mail().Last(t.Context(), view.MessageFilter{All: true}, 0, 10)
+		if err != nil || len(mail.Messages) == 0 || time.Until(mail.Messages[len(mail.Messages)-1].AckBy.Std()) < 9*time.Minute {
+			t.Errorf("%+v, %v", mail, err)
+		}
+		for _, words := range []string{"soon", "-1h", "4000d", "10"} {
+			if got := m.use("send_message", arguments{"recipient": "@self", "text": "look", "at": words}); got.Error == nil || !strings.Contains(got.Error.Message, "as 10m, 2h or 3d") {
+				t.Errorf("%s: %s", words, got.raw)
+			}
 		}
 	})
 }

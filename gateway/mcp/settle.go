@@ -3,6 +3,8 @@ package mcp
 import (
 	"context"
 	"log/slog"
+	"strings"
+	"time"
 
 	"parley"
 	"parley/actors/view"
@@ -154,13 +156,15 @@ func sendMessage(ctx context.Context, c *call) (any, error) {
 		ReplyTo    api.RefText `json:"replyTo"`
 		All        bool        `json:"all"`
 		parley.Post
-		At     capabilities.Time `json:"at"`
-		Every  string            `json:"every"`
-		Attach []attached        `json:"attach"`
+		AckBy  later      `json:"ackBy"`
+		At     later      `json:"at"`
+		Every  string     `json:"every"`
+		Attach []attached `json:"attach"`
 	}
 	if err := c.read(&arguments); err != nil {
 		return nil, err
 	}
+	arguments.Post.AckBy = capabilities.Time(arguments.AckBy)
 	if to := arguments.Recipient != "" || len(arguments.Recipients) > 0; to == (arguments.ReplyTo != "") {
 		return nil, parley.Refuse(parley.InvalidArgument, "give either a recipient or what it replies to")
 	}
@@ -168,7 +172,7 @@ func sendMessage(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	if arguments.At != 0 || arguments.Every != "" {
-		return scheduleMessage(ctx, c, api.ScheduleRequest{Recipient: arguments.Recipient, Recipients: arguments.Recipients, Post: arguments.Post, At: arguments.At, Every: arguments.Every})
+		return scheduleMessage(ctx, c, api.ScheduleRequest{Recipient: arguments.Recipient, Recipients: arguments.Recipients, Post: arguments.Post, At: capabilities.Time(arguments.At), Every: arguments.Every})
 	}
 	s := sent{Known: "stored, and on its way; not yet shown"}
 	var err error
@@ -192,6 +196,28 @@ func sendMessage(ctx context.Context, c *call) (any, error) {
 	s.Recipients, s.NotTo = recipientWords(s.Sent.Recipients), recipientWords(s.Sent.NotTo)
 	return &s, nil
 }
+
+// later is a time that a model gives: a moment or, as a model has no clock, how long it is until then, as 10m, 2h or 3d.
+type later capabilities.Time
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (l *later) UnmarshalText(text []byte) error {
+	words, unit := string(text), time.Duration(1)
+	if days, ok := strings.CutSuffix(words, "d"); ok {
+		words, unit = days+"h", 24
+	}
+	if d, err := time.ParseDuration(words); err == nil && d >= 0 && d <= longestLater/unit {
+		*l = later(capabilities.At(time.Now().Add(unit * d)))
+		return nil
+	}
+	if err := (*capabilities.Time)(l).UnmarshalText(text); err != nil {
+		return parley.Refuse(parley.InvalidArgument, "%.40q is not a time: want 2026-01-31T12:00:00Z, or how long it is until then, as 10m, 2h or 3d", text)
+	}
+	return nil
+}
+
+// longestLater bounds how long it is until a time. A moment may be further away.
+const longestLater = 10 * 365 * 24 * time.Hour
 
 // scheduleMessage has a message sent later.
 func scheduleMessage(ctx context.Context, c *call, r api.ScheduleRequest) (any, error) {
