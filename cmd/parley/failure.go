@@ -8,9 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"parley"
 	"parley/actors/view"
@@ -43,6 +45,22 @@ func (e usageError) Unwrap() error { return e.refused }
 
 func usage(c *cobra.Command, format string, args ...any) error {
 	return usageError{parley.Refuse(parley.InvalidArgument, format, args...).WithHint("see %s --help", c.CommandPath())}
+}
+
+// flagWords returns what is wrong with a flag. Of a number the library has words of its own package.
+func flagWords(err error) string {
+	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if _, isNumber := errors.AsType[*strconv.NumError](err); !ok || !isNumber {
+		return err.Error()
+	}
+	want := "a whole number"
+	switch invalid.GetFlag().Value.Type() {
+	case "bool":
+		want = "true or false"
+	case "float32", "float64":
+		want = "a number"
+	}
+	return fmt.Sprintf("--%s %s: want %s", invalid.GetFlag().Name, terminal.Visible(invalid.GetValue()), want)
 }
 
 // interrupted is the error of a wait that the person at the keyboard ended. Without a message nothing is printed.

@@ -94,7 +94,7 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 		PersistentPreRunE: p.begin,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(c, "%v", err) })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(c, "%s", flagWords(err)) })
 	p.options.global(root.PersistentFlags())
 	if len(p.args) > 0 && p.args[0] == hookName { // run for each call of a coding agent, so the other commands are not made
 		add(root, "", hookCommand(env))
