@@ -186,20 +186,6 @@ func (w *world) must(c edgetest.Caller, operation, request string) []byte {
 	return got
 }
 
-// number returns a member of a response that is a number.
-func (w *world) number(response []byte, name string) uint64 {
-	w.t.Helper()
-	var members map[string]any
-	if err := json.Unmarshal(response, &members); err != nil {
-		w.t.Fatal(err)
-	}
-	n, ok := members[name].(float64)
-	if !ok {
-		w.t.Fatalf("%s has no number %s", response, name)
-	}
-	return uint64(n)
-}
-
 // form returns the ID of the form that was asked.
 func (w *world) form(response []byte) string {
 	w.t.Helper()

@@ -178,13 +178,13 @@ func TestClusterTakesNewCredentials(t *testing.T) {
 	refused("expired")
 	c.user(t, creds, nil)
 	goesOn()
-	out, said, exit := runTest(t.Context(), state, nil, "inbox", "--all", "--last", "0", "--json")
+	out, said, _ := runTest(t.Context(), state, nil, "inbox", "--all", "--last", "0", "--json")
 	for n := range sent {
 		if strings.Count(out, fmt.Sprintf(`"message %d"`, n)) != 1 {
 			t.Errorf("message %d is there %d times: %s", n, strings.Count(out, fmt.Sprintf(`"message %d"`, n)), said)
 		}
 	}
-	if out, said, exit = runTest(t.Context(), state, nil, "verify"); exit != 0 || !strings.Contains(out, "1 files") {
+	if out, said, exit := runTest(t.Context(), state, nil, "verify"); exit != 0 || !strings.Contains(out, "1 files") {
 		t.Errorf("%s %s", out, said)
 	}
 	if log, _ := stop(); !strings.Contains(log, "the journal is back") {
