@@ -26,10 +26,11 @@ func TestCommandsOnPagesExist(t *testing.T) {
 		}
 		for _, m := range shown.FindAllStringSubmatch(string(text), -1) {
 			found++
+			words, _, _ := strings.Cut(html.UnescapeString(m[1]), " -- ") // what follows is the command of a program
 			var out, errs bytes.Buffer
 			p := &program{
 				environment: environment{stdout: &out, stderr: &errs, lookup: func(string) (string, bool) { return "", false }},
-				args:        append(strings.Fields(html.UnescapeString(m[1])), "--help"),
+				args:        append(strings.Fields(words), "--help"),
 			}
 			if code := p.run(t.Context()); code != exitDone {
 				t.Errorf("%s shows parley %s: %s", filepath.Base(page), m[1], errs.String())
