@@ -113,6 +113,15 @@ func newTurn(n *Node, key formKey) *turn {
 	return t
 }
 
+// again waits for the home's next word.
+func (t *turn) again(n *Node, key formKey) {
+	acked, drop := n.remoteAcks.wait(key, t.acked), t.drop
+	t.drop = func() {
+		drop()
+		n.remoteAcks.drop(acked)
+	}
+}
+
 // wait reports whether the result came before ctx and patience ended.
 func (t *turn) wait(ctx context.Context, patience <-chan time.Time) bool {
 	select {
@@ -400,25 +409,32 @@ func newRemoteSettlement(b *mailboxActor, home capabilities.ID, c mailbox.Settle
 func (w *remoteSettlement) send(ctx context.Context, a *Agent) (view.Outcome, error) {
 	w.agent = a
 	t := newTurn(a.node, w.key)
-	defer t.drop()
+	defer func() { t.drop() }()
 	queued, err := call(ctx, a, queueAnswer{w.settle})
 	if err != nil || queued.Status != view.StatusAnswering || !w.peer.Reachable() {
 		return queued, err
 	}
 	timer := time.NewTimer(homePatience)
 	defer timer.Stop()
-	select {
-	case r := <-t.ended:
-		return w.ownOutcome(ctx, r)
-	case err := <-t.acked:
-		if err != nil {
-			return view.Outcome{}, err
+	for {
+		select {
+		case r := <-t.ended:
+			return w.ownOutcome(ctx, r)
+		case err := <-t.acked:
+			if err != nil {
+				return view.Outcome{}, err
+			}
+			t.again(a.node, w.key)
+			o, err := w.query(ctx, w.settle.Reason != events.Withdrawn)
+			if err != nil || o.Status != "" {
+				return o, err
+			} // else the home told late of the vote that is to be taken back
+		case <-timer.C:
+			return queued, nil
+		case <-ctx.Done():
+			return queued, nil
 		}
-		return w.query(ctx, true)
-	case <-timer.C:
-	case <-ctx.Done():
 	}
-	return queued, nil
 }
 
 // hasEnded reports whether the settlement has ended the form with an outcome. The withdrawal of a vote ends none.
