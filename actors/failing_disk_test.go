@@ -73,9 +73,14 @@ func TestMessageOrderSurvivesDiskFailures(t *testing.T) {
 			free := func() { // a little space is freed at times, and used at once
 				mu.Lock()
 				defer mu.Unlock()
-				if !healed { // a flush that was under way
-					d.SetRoom(rand.Int64N(6000))
+				if healed { // a flush that was under way
+					return
 				}
+				room := rand.Int64N(6000)
+				if rand.IntN(4) == 0 { // the journal needs more than that to begin anew
+					room = 64 << 10
+				}
+				d.SetRoom(room)
 			}
 			d.OnFlush(func(string) error { free(); return nil })
 			return free, func() { // with hardly any room nothing gets as far as a flush
