@@ -60,7 +60,7 @@ function ofCard() {
   opens('Edit the input', ask?.querySelector('.edit'));
   opens('Ask back', ask?.querySelector('.asks'));
   opens('Allow more', ask?.querySelector('.leave'));
-  for (const b of card?.querySelectorAll('.tools .menu button') ?? []) add(/^Snooze/.test(b.textContent) ? b.textContent : `Snooze for ${b.textContent}`, about, b);
+  for (const b of card?.querySelectorAll('.tools .menu:not(.more-of-it) button') ?? []) add(`Snooze for ${b.textContent}`, about, b); // the other menu has two of them again
   for (const b of card?.querySelectorAll('.tools button.quiet') ?? []) add(b.textContent, about, b);
   if (card) all.push({ text: 'Mark as unread', kind: about, go: () => read(undefined, true) });
   return all;
