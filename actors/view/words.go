@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"parley/capabilities"
 	"parley/events"
@@ -84,13 +85,4 @@ func (f Forwarded) Words(name func(capabilities.ID, string) string, when func(ca
 }
 
 // ShortDelay returns a delay as a person writes it, as in "4h" or "1h30m".
-func ShortDelay(d events.Delay) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
+func ShortDelay(d events.Delay) string { return capabilities.Span(time.Duration(d) * time.Millisecond) }
